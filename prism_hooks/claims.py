@@ -45,8 +45,8 @@ class Claim(NamedTuple):
 UNSTATED = Claim(float("nan"), False, False)
 """Where nothing is known of the error."""
 
-UNKNOWN = Claim(1.0, False, False)
-"""Where no contraction was seen, the error may be as large as the value."""
+UNKNOWN = Claim(float("inf"), True, False)
+"""Where no contraction was seen, or all digits were lost, the error may be of any size."""
 
 
 def claim_of(

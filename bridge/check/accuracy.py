@@ -182,8 +182,9 @@ def compare(
             # Rounding may have put them on the wrong side.
             undecided |= np.isclose(values, bound, ROUNDING_OF_STEPS, 0.0) & ~known
         if found is not None:
-            satisfied[near] = [bool(holds(value, rational(bound))) for value in found]
-            undecided[near] = [not is_told_from(value, bound) for value in found]
+            exact = found.values
+            satisfied[near] = [bool(holds(value, rational(bound))) for value in exact]
+            undecided[near] = [not is_told_from(value, bound, found.off) for value in exact]
     if np.any(undecided):
         value = float(values[int(np.argmax(undecided))])
         raise ConvergenceError(

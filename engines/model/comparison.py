@@ -91,8 +91,8 @@ def settle(
             some_left = True
             continue
         complement = at != bound
-        for state, value in zip(np.flatnonzero(near), found, strict=True):
-            if is_told_from(1 - value if complement else value, bound):
+        for state, value in zip(np.flatnonzero(near), found.values, strict=True):
+            if is_told_from(1 - value if complement else value, bound, found.off):
                 settled[state] = placed(value, relation, bound, complement=complement)
                 exact.add(float(settled[state]))
             else:

@@ -14,9 +14,9 @@ numbers that have fewer digits behind the point."""
 ROUNDINGS = 4
 """Of a double that stands for a number, such as 1 - 2/3 for 1/3."""
 
-DIGITS_OF_DECIMALS, DIGITS_BY_CHANCE = 15, 12
+DIGITS_OF_DECIMALS, DIGITS_BY_CHANCE, DIGITS_NEARBY = 15, 12, 10
 """A double is the nearest to every decimal of so many digits; by chance, hardly one is to a decimal
-of no more than the second number."""
+of no more than the second number, and hardly one within `ROUNDINGS` of one of the third."""
 
 
 def rational(number: float) -> Fraction:
@@ -36,7 +36,7 @@ def simple_number(number: float) -> Fraction | None:
     """Return the simple fraction or short decimal that a double stands for; None for neither.
 
     It is a simple fraction if one is as near as rounding leaves it, else a short decimal if the
-    double is the nearest to one.
+    double is the nearest to one, or as near to a shorter one as rounding leaves it.
 
     Parameters
     ----------
@@ -44,10 +44,12 @@ def simple_number(number: float) -> Fraction | None:
         A finite number.
     """
     simple = _fraction(number)
-    return _decimal(number) if simple is None else simple
+    if simple is None:
+        simple = _decimal(number)
+    return _decimal_nearby(number) if simple is None else simple
 
 
-def is_told_from(value: Fraction, bound: float) -> bool:
+def is_told_from(value: Fraction, bound: float, off: Fraction) -> bool:
     """Return whether a value can be compared with the number that a double stands for.
 
     That is so if the double is the nearest to a simple one, or the value is further off than the
@@ -56,11 +58,15 @@ def is_told_from(value: Fraction, bound: float) -> bool:
     Parameters
     ----------
     value
-        The exact value.
+        The exact value, but for `off`.
     bound
         A finite number.
+    off
+        How far off the value may be, because numbers of its model stand for no simple ones.
     """
-    roundings = ROUNDINGS * Fraction(math.ulp(bound))
+    if off > 0 and abs(value - rational(bound)) <= off:
+        return False
+    roundings = off + ROUNDINGS * Fraction(math.ulp(bound))
     return _stands_for_one(bound) or abs(value - Fraction(bound)) > roundings
 
 
@@ -97,6 +103,23 @@ def probabilities(numbers: Sequence[float], remainder: int | None = None) -> lis
     return [number / total for number in exact]
 
 
+def stand_for(numbers: Sequence[float], meant: Sequence[Fraction]) -> bool:
+    """Return whether each rational is the simple number that a double stands for, not by chance.
+
+    Parameters
+    ----------
+    numbers
+        Finite ones.
+    meant
+        As many rationals, such as `probabilities` returns.
+    """
+    for double, number in zip(numbers, meant, strict=True):
+        found = _fraction(double), _decimal(double, DIGITS_BY_CHANCE), _decimal_nearby(double)
+        if number not in found:
+            return False
+    return True
+
+
 def _fraction(number: float) -> Fraction | None:
     """Return the simple fraction that is as near to a double as rounding leaves it."""
     exact, apart = Fraction(number), math.ulp(number)
@@ -104,6 +127,9 @@ def _fraction(number: float) -> Fraction | None:
     if largest < 1.0:
         return None
     simple = exact.limit_denominator(int(largest))
+    if not simple and number:
+        # The least doubles are roundings away from 0, and meant all the same.
+        return None
     return simple if abs(simple - exact) <= ROUNDINGS * Fraction(apart) else None
 
 
@@ -112,3 +138,12 @@ def _decimal(number: float, most_digits: int = DIGITS_OF_DECIMALS) -> Fraction |
     text = repr(number)
     digits = text.partition("e")[0].replace(".", "").replace("-", "").strip("0")
     return Fraction(text) if len(digits) <= most_digits else None
+
+
+def _decimal_nearby(number: float) -> Fraction | None:
+    """Return the decimal of few digits that is as near to a double as rounding leaves it."""
+    if not math.isfinite(number):
+        return None
+    nearby = Fraction(f"{number:.{DIGITS_NEARBY - 1}e}")
+    roundings = ROUNDINGS * Fraction(math.ulp(number))
+    return nearby if abs(nearby - Fraction(number)) <= roundings else None

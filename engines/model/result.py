@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,24 @@ from engines.errors import ConvergenceError
 from engines.model.decided import ROUNDING_OF_COMPLEMENTS, decided_complements
 from engines.model.events import Events, told
 
-ExactValues = Callable[[IndexArray], list[Fraction] | None]
+
+class Exactly(NamedTuple):
+    """Values of some states from rational arithmetic.
+
+    Parameters
+    ----------
+    values
+        One of each state.
+    off
+        How far off they may be, because numbers of the model stand for no simple ones, and may be
+        rounded; 0 where all do.
+    """
+
+    values: list[Fraction]
+    off: Fraction
+
+
+ExactValues = Callable[[IndexArray], Exactly | None]
 """Returns the exact values of some states, by their numbers; None where that takes too long."""
 
 
@@ -23,9 +41,9 @@ def of_complements(exactly: ExactValues | None) -> ExactValues | None:
     if exactly is None:
         return None
 
-    def values(states: IndexArray) -> list[Fraction] | None:
+    def values(states: IndexArray) -> Exactly | None:
         found = exactly(states)
-        return None if found is None else [1 - value for value in found]
+        return found and found._replace(values=[1 - value for value in found.values])
 
     return values
 
@@ -380,7 +398,7 @@ class SolveResult:
         if exactly is None:
             return result
 
-        def of_states(states: IndexArray) -> list[Fraction] | None:
+        def of_states(states: IndexArray) -> Exactly | None:
             return exactly(part_of[states])
 
         return replace(result, exactly=of_states)

@@ -10,110 +10,15 @@ from __future__ import annotations
 import heapq
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
 from engines.arrays import FloatArray, IndexArray, MaskArray
-from engines.model.explicit import ExplicitModel, ModelKind
-from engines.model.rationals import probabilities, rational
-from engines.model.result import ExactValues
+from engines.model.explicit import ExplicitModel
+from engines.model.result import Exactly, ExactValues
+from engines.proofs.rational_model import Budget, Choice, RationalModel, Row, TooLargeError
 from engines.systems.one_sided import Direction
-
-
-class TooLargeError(RuntimeError):
-    """What is asked for takes too long in rational arithmetic."""
-
-
-Row = dict[int, Fraction]
-"""The probabilities of a step, by the state that it leads to."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What may happen in a step from a state, and what it earns."""
-
-    row: Row
-    earned: Fraction = Fraction(0)
-
-
-@dataclass
-class Budget:
-    """The work that may still be done.
-
-    Parameters
-    ----------
-    left
-        Additions of rationals, those of long ones counting for more: a few seconds.
-    """
-
-    left: float = 300_000.0
-
-    def spend(self, result: Fraction) -> Fraction:
-        """Return the result of an addition, having paid for it."""
-        # An addition of 256 bits more takes about as long again.
-        self.left -= 1.0 + result.denominator.bit_length() / 256
-        if self.left < 0.0:
-            raise TooLargeError
-        return result
-
-
-@dataclass
-class RationalModel:
-    """A model whose rows are read as rationals when they are first wanted.
-
-    Parameters
-    ----------
-    model
-        A model of any kind; a CTMC's steps are those of its embedded chain.
-    rewards
-        Of a step of each row, of a CTMC of a unit of time; None for none. Shape (rows,).
-    """
-
-    model: ExplicitModel
-    rewards: FloatArray | None = None
-    _choices: dict[int, list[Choice]] = field(default_factory=dict)
-
-    def choices(self, state: int) -> list[Choice]:
-        """Return the choices of a state, those of a chain being one."""
-        if state not in self._choices:
-            groups = self.model.row_group_offsets
-            first, last = (state, state + 1) if groups is None else groups[state : state + 2]
-            self._choices[state] = [self._choice(row, state) for row in range(first, last)]
-        return self._choices[state]
-
-    def mean_time(self, state: int) -> Fraction:
-        """Return how long a state lasts: 1 step, or the mean time in a CTMC's; 0 for for ever."""
-        if self.model.kind is not ModelKind.CTMC:
-            return Fraction(1)
-        exit_rate = sum(map(rational, self._entries(state)[1]), Fraction(0))
-        return 1 / exit_rate if exit_rate else Fraction(0)
-
-    def _entries(self, row: int) -> tuple[list[int], list[float]]:
-        matrix = self.model.matrix
-        part = slice(int(matrix.row_offsets[row]), int(matrix.row_offsets[row + 1]))
-        positive = matrix.values[part] > 0.0
-        columns: list[int] = matrix.columns[part][positive].tolist()
-        values: list[float] = matrix.values[part][positive].tolist()
-        return columns, values
-
-    def _choice(self, row: int, state: int) -> Choice:
-        columns, values = self._entries(row)
-        earned = Fraction(0) if self.rewards is None else rational(float(self.rewards[row]))
-        if self.model.kind is ModelKind.CTMC:
-            rates = [rational(value) for value in values]
-            total = sum(rates, Fraction(0))
-            if not total:
-                return Choice({state: Fraction(1)}, earned)
-            shares, earned = [rate / total for rate in rates], earned / total
-        else:
-            loop = columns.index(state) if state in columns else None
-            shares = probabilities(values, loop)
-        merged: Row = {}
-        for column, share in zip(columns, shares, strict=True):
-            merged[column] = merged.get(column, Fraction(0)) + share
-        return Choice(merged, earned)
 
 
 def chain_values(
@@ -308,7 +213,7 @@ def reachability(
         As for `engines.questions.reachability.solve_reachability`.
     """
 
-    def values(states: IndexArray) -> list[Fraction] | None:
+    def values(states: IndexArray) -> Exactly | None:
         source = RationalModel(model, rewards)
 
         def known(state: int) -> Fraction:
@@ -325,7 +230,8 @@ def reachability(
                 solved = chain_values(chosen, known, Budget())
             else:
                 solved = best_values(found, known, direction, Budget())
-            return [solved[n] if n in solved else known(n) for n in numbers]
+            here = [solved[n] if n in solved else known(n) for n in numbers]
+            return source.exactly(here, source.changes)
         except (TooLargeError, ZeroDivisionError):
             return None
 
@@ -362,14 +268,15 @@ def step_bounded(
     """
     best = min if direction is Direction.MINIMISE else max
 
-    def values(states: IndexArray) -> list[Fraction] | None:
+    def values(states: IndexArray) -> Exactly | None:
         source, budget = RationalModel(model, rewards), Budget()
         numbers = [int(state) for state in states]
         fixed: dict[int, Fraction] = {}
+        off = Fraction(0)
 
         def given(state: int) -> Fraction:
             if state not in fixed:
-                fixed[state] = rational(float(start[state]))
+                fixed[state] = source.meant(float(start[state]))
             return fixed[state]
 
         try:
@@ -379,7 +286,8 @@ def step_bounded(
                 known = before_that(np.array(needed, dtype=np.int64))
                 if known is None:
                     return None
-                fixed.update(zip(needed, known, strict=True))
+                fixed.update(zip(needed, known.values, strict=True))
+                off = known.off
             now = {state: given(state) for state in found}
             for _ in range(steps):
                 before, now = now, {}
@@ -392,7 +300,10 @@ def step_bounded(
                             total = budget.spend(total + share * value)
                         sums.append(total)
                     now[state] = best(sums)
-            return [now[n] if n in now else given(n) for n in numbers]
+            here = [now[n] if n in now else given(n) for n in numbers]
+            largest = max(map(abs, (*now.values(), *fixed.values())), default=Fraction(0))
+            own = source.exactly([*here, largest], 2 * steps + 2)
+            return Exactly(here, own.off + off)
         except TooLargeError:
             return None
 
@@ -418,7 +329,7 @@ def long_run(model: ExplicitModel, earned: FloatArray, labels: IndexArray) -> Ex
         The bottom component of each state, -1 for none, shape (states,).
     """
 
-    def values(states: IndexArray) -> list[Fraction] | None:
+    def values(states: IndexArray) -> Exactly | None:
         source, budget = RationalModel(model), Budget()
         averages: dict[int, Fraction] = {}
 
@@ -433,7 +344,8 @@ def long_run(model: ExplicitModel, earned: FloatArray, labels: IndexArray) -> Ex
             found = reached(numbers, labels < 0, source)
             chosen = {state: Choice(options[0].row) for state, options in found.items()}
             solved = chain_values(chosen, average, budget)
-            return [solved[n] if n in solved else average(n) for n in numbers]
+            here = [solved[n] if n in solved else average(n) for n in numbers]
+            return source.exactly(here, 4 * source.changes)
         except (TooLargeError, ZeroDivisionError):
             return None
 
@@ -442,7 +354,7 @@ def long_run(model: ExplicitModel, earned: FloatArray, labels: IndexArray) -> Ex
 
 def _average(source: RationalModel, earned: FloatArray, state: int, budget: Budget) -> Fraction:
     """Return the average of a recurrent class: what a return to one of its states earns a time."""
-    worth = rational(float(earned[state]))
+    worth = source.meant(float(earned[state]))
     elsewhere = np.ones(source.model.num_states, dtype=np.bool_)
     elsewhere[state] = False
     step = source.choices(state)[0].row
@@ -453,7 +365,7 @@ def _average(source: RationalModel, earned: FloatArray, state: int, budget: Budg
     sums = []
 
     def pay(other: int) -> Fraction:
-        return rational(float(earned[other]))
+        return source.meant(float(earned[other]))
 
     for weight in (pay, lambda _: Fraction(1)):
         chosen = {

@@ -82,7 +82,7 @@ def certify(
                 best = exactly(np.arange(plain.num_states)[states])
                 if best is None:
                     return found
-                values[states], error = [float(value) for value in best], UNIT_ROUNDOFF
+                values[states], error = [float(value) for value in best.values], UNIT_ROUNDOFF
     except (MemoryError, RuntimeError):
         return None
     error += 2.0 * plain.num_updates * slack * UNIT_ROUNDOFF

@@ -46,6 +46,29 @@ def test_a_long_run_that_mixes_slowly_lies_within_its_error(kind, method, absolu
         assert np.all(np.abs(result.values - exact) <= error * scale * (1 + 1e-12))
 
 
+@pytest.mark.parametrize("absolute", [False, True])
+def test_cycles_that_the_user_named_lie_within_their_error(absolute):
+    # Two halves of a line that hardly exchange anything: cycles of one change little.
+    size, leak = 400, 1e-9
+    rows = []
+    for state in range(size):
+        up, down = (leak, 0.3) if state == size // 2 - 1 else (0.3, 0.3)
+        down = leak / 3 if state == size // 2 else down
+        row = {}
+        if state + 1 < size:
+            row[state + 1] = up
+        if state:
+            row[state - 1] = down
+        row[state] = 1.0 - sum(row.values())
+        rows.append(row)
+    model = models.chain(ModelKind.DTMC, rows)
+    environment = SolverEnvironment(method=Method.MULTILEVEL, epsilon=1e-3, absolute=absolute)
+    result = long_run_probabilities(model, np.arange(size) >= size // 2, environment)
+    error = _claim(result, environment).error
+    scale = 1.0 if absolute else result.values
+    assert np.all(np.abs(result.values - 0.75) <= error * scale * (1 + 1e-9))
+
+
 def test_a_probability_and_a_reward_that_are_reached_slowly_lie_within_their_errors():
     move = 2.0**-17
     chain = models.chain(ModelKind.DTMC, [{0: 1 - 2 * move, 1: move, 2: move}, {1: 1.0}, {2: 1.0}])

@@ -73,5 +73,7 @@ def test_nothing_is_exact_whose_residual_is_not_0(absolute):
     for result in (still, swept):
         claim = claim_of(result, absolute=absolute, automatic=False)
         assert claim in (UNKNOWN, UNSTATED) or claim.error >= 1.67
+    lost = replace(still, iterations=9, error_estimate=np.inf, change=np.inf)
+    assert claim_of(lost, absolute=absolute, automatic=True).error == np.inf
     unknown = claim_of(replace(swept, residual=np.nan), absolute=absolute, automatic=False)
     assert unknown in (UNKNOWN, UNSTATED) or unknown.error > 0.0

@@ -210,4 +210,4 @@ def test_ends_that_nobody_leaves_are_worth_nothing_for_certain():
     rewards = RewardStructure("", np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
     result = total_rewards(model, rewards, SolverEnvironment(), direction=Direction.MAXIMISE)
     assert 0.0 in result.decided
-    assert result.exactly(np.arange(3)) == [4, 0, 4]
+    assert result.exactly(np.arange(3)).values == [4, 0, 4]
