@@ -48,6 +48,13 @@ def of_complements(exactly: ExactValues | None) -> ExactValues | None:
     return values
 
 
+LEAST = 2.0**-1074
+"""The least double: what smaller values round to, or to 0."""
+
+NEGLIGIBLE = 1e-20
+"""A relative error that is less than any rounding."""
+
+
 class Status(StrEnum):
     """How a solve ended."""
 
@@ -302,10 +309,20 @@ class SolveResult:
             Not negative, shape (states,).
         mean
             The sum.
+
+        Returns
+        -------
+        The error; infinite where all that the weights count was too small for a double.
         """
-        if self.trusted_above == 0.0 or mean == 0.0:
+        heaviest = extremes(weights)[1]
+        if heaviest <= 0.0:
             return self.error_estimate
-        return self.error_estimate + 2.0 * self.trusted_above * float(weights.sum()) / mean
+        if mean == 0.0:
+            return np.inf
+        lost = 2.0 * max(self.trusted_above, LEAST)
+        if lost * heaviest * len(weights) <= NEGLIGIBLE * mean:
+            return self.error_estimate
+        return self.error_estimate + lost * float(weights.sum()) / mean
 
     def raise_unless_converged(self) -> SolveResult:
         """Return the result itself if it may be used.

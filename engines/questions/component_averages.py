@@ -14,7 +14,7 @@ from engines.model.csr import CsrMatrix
 from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.progress import Progress
-from engines.model.result import SolveResult
+from engines.model.result import LEAST, SolveResult
 from engines.questions.reachability_rewards import reachability_rewards
 from engines.questions.steady_state import steady_state_of
 from engines.systems.two_sided import ROUNDING_SLACK, SMALLEST, UNIT_ROUNDOFF
@@ -146,10 +146,12 @@ def _by_steady_states(
             recurrent = np.flatnonzero(components.labels >= 0)
             labels = components.labels[recurrent]
             earnings = (part.values * weights)[recurrent]
-            means = np.bincount(labels, weights=earnings, minlength=components.count)
+            means = sums_by_row(labels, earnings, components.count)
             values = np.where(solved, means, values)
             weight = float(weights[recurrent].max()) if environment.absolute else 1.0
-            error = part.error_estimate * weight
+            sums = sums_by_row(labels, weights[recurrent], components.count)
+            lost = _underflow(sums, means, environment.absolute)[solved]
+            error = part.error_estimate * weight + float(lost.max(initial=0.0))
             parts.append(part)
             wanted = wanted & ~solved
     for label, states in components.members(wanted):
@@ -163,6 +165,15 @@ def _by_steady_states(
             own = part.error_estimate * float(earned.sum())
         error = max(error, own)
     return values, error, parts
+
+
+def _underflow(sums: FloatArray, means: FloatArray, absolute: bool) -> FloatArray:
+    """Return the error by probabilities that are too small for a double, given sums of weights."""
+    lost: FloatArray = LEAST * sums
+    if not absolute:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lost = np.where(lost > 0.0, lost / means, 0.0)
+    return lost
 
 
 def _between_visits(

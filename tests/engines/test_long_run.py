@@ -17,6 +17,7 @@ from engines.questions import component_averages, long_run, long_run_distributio
 from engines.questions.long_run import long_run_probabilities, long_run_rewards
 from engines.questions.long_run_distribution import steady_state_distribution
 from engines.solve import system as solve
+from prism_hooks.claims import claim_of
 from tests.engines import models, oracles, reference
 
 TIGHT = SolverEnvironment(epsilon=1e-10)
@@ -352,3 +353,21 @@ def test_what_does_not_fit_is_refused():
     for initial in (np.zeros(5), np.full(5, 0.3), np.ones(4) / 4, np.array([2.0, -1.0, 0, 0, 0])):
         with pytest.raises(ValueError, match="5 probabilities that sum to 1"):
             steady_state_distribution(chain, initial, TIGHT)
+
+
+@pytest.mark.parametrize(
+    ("rate", "method"),
+    [(1e-160, Method.AUTO), (1e-160, Method.POWER), (1e-200, Method.AUTO)],
+)
+def test_an_average_over_what_is_too_small_for_a_double_lies_within_its_error(rate, method):
+    chain = models.chain(ModelKind.CTMC, [{1: rate}, {0: 1.0, 2: rate}, {1: 1.0}])
+    environment = replace(TIGHT, method=method)
+    rewards = RewardStructure("", np.array([0.0, 0.0, 1e300]))
+    for result, exact in (
+        (long_run_rewards(chain, rewards, environment), 1e300 * rate * rate),
+        (long_run_probabilities(chain, np.arange(3) == 2, environment), rate * rate),
+    ):
+        value = float(result.values[0])
+        error = claim_of(result, absolute=False, automatic=method is Method.AUTO)
+        assert abs(value - exact) <= error.error * (1.0 if error.absolute else value)
+        assert error.error > 1e-5
