@@ -113,11 +113,16 @@ def stand_for(numbers: Sequence[float], meant: Sequence[Fraction]) -> bool:
     meant
         As many rationals, such as `probabilities` returns.
     """
-    for double, number in zip(numbers, meant, strict=True):
-        found = _fraction(double), _decimal(double, DIGITS_BY_CHANCE), _decimal_nearby(double)
-        if number not in found:
-            return False
-    return True
+    return all(
+        number in _simple_not_by_chance(double)
+        for double, number in zip(numbers, meant, strict=True)
+    )
+
+
+@lru_cache
+def _simple_not_by_chance(number: float) -> frozenset[Fraction | None]:
+    nearby = _decimal_nearby(number)
+    return frozenset((_fraction(number), _decimal(number, DIGITS_BY_CHANCE), nearby)) - {None}
 
 
 def _fraction(number: float) -> Fraction | None:
