@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import isfinite
 
 import numpy as np
 
@@ -156,11 +157,12 @@ def _by_steady_states(
             wanted = wanted & ~solved
     for label, states in components.members(wanted):
         part = steady_state_of(model, states, environment, progress=progress)
-        parts.append(part)
         earned = weights if len(states) == len(weights) else weights[states]
         with np.errstate(invalid="ignore"):  # Infinite values of a method that diverges.
             values[label] = float(part.values @ earned)
         own = part.error_of_mean(earned, values[label])
+        told = part.error_known and (isfinite(own) or not isfinite(part.error_estimate))
+        parts.append(replace(part, error_known=told))
         if environment.absolute:
             own = part.error_estimate * float(earned.sum())
         error = max(error, own)
