@@ -82,10 +82,10 @@ class SolveLines:
         if after:
             problem.say(after)
         for event in dict.fromkeys(result.events):
-            if event.kind is Kind.CHANGE_MISLEADS and not self._all_remarks:
-                if warning_of(event):
+            if warning_of(event):
+                if event.kind is Kind.CHANGE_MISLEADS and not self._all_remarks:
                     self._work.misled(event)
-            elif warning_of(event):
-                self._once.tell(str(event), problem.warn)
+                else:
+                    self._once.tell(str(event), problem.warn)
             elif self._all_remarks or event.kind in ANSWERS_TO_SWITCHES:
                 self.say(problem, str(event))

@@ -13,7 +13,8 @@ class WorkDone:
 
     def __init__(self) -> None:
         self._solves: Counter[str] = Counter()
-        self._misled: set[Event] = set()
+        # In the order they came: of two that are as bad the log names the same one in each run.
+        self._misled: dict[Event, None] = {}
 
     def solved(self, cost: SweepCost) -> None:
         """Count a solve.
@@ -33,7 +34,7 @@ class WorkDone:
         event
             What happened, of kind `Kind.CHANGE_MISLEADS`.
         """
-        self._misled.add(event)
+        self._misled[event] = None
 
     @property
     def lines(self) -> str:

@@ -231,7 +231,7 @@ def reachability(
             else:
                 solved = best_values(found, known, direction, Budget())
             here = [solved[n] if n in solved else known(n) for n in numbers]
-            return source.exactly(here, source.changes)
+            return Exactly(here, source.off(here, source.changes))
         except (TooLargeError, ZeroDivisionError):
             return None
 
@@ -301,9 +301,8 @@ def step_bounded(
                         sums.append(total)
                     now[state] = best(sums)
             here = [now[n] if n in now else given(n) for n in numbers]
-            largest = max(map(abs, (*now.values(), *fixed.values())), default=Fraction(0))
-            own = source.exactly([*here, largest], 2 * steps + 2)
-            return Exactly(here, own.off + off)
+            own = source.off((*here, *now.values(), *fixed.values()), 2 * steps + 2)
+            return Exactly(here, own + off)
         except TooLargeError:
             return None
 
@@ -345,7 +344,7 @@ def long_run(model: ExplicitModel, earned: FloatArray, labels: IndexArray) -> Ex
             chosen = {state: Choice(options[0].row) for state, options in found.items()}
             solved = chain_values(chosen, average, budget)
             here = [solved[n] if n in solved else average(n) for n in numbers]
-            return source.exactly(here, 4 * source.changes)
+            return Exactly(here, source.off(here, 4 * source.changes))
         except (TooLargeError, ZeroDivisionError):
             return None
 

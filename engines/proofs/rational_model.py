@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from engines.arrays import FloatArray
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.rationals import ROUNDINGS, probabilities, rational, stand_for
-from engines.model.result import Exactly
 
 ROUNDED = 3 * ROUNDINGS * Fraction(1, 2**52)
 """How far a probability of a step may be off, relative to it, where rates stand for no simple
@@ -75,18 +75,19 @@ class RationalModel:
         self._is_rounded |= not stand_for([number], [meant])
         return meant
 
-    def exactly(self, values: list[Fraction], changes: int) -> Exactly:
-        """Return values with what roundings of the model's numbers may make of them.
+    def off(self, values: Iterable[Fraction], changes: int) -> Fraction:
+        """Return how far off values may be, because the model's numbers are rounded.
 
         Parameters
         ----------
         values
-            Of some states.
+            Those whose largest counts.
         changes
-            By how many roundings of a step's probabilities these change, at most.
+            By how many roundings of a step's probabilities they change, at most.
         """
-        largest = max(map(abs, values), default=Fraction(0))
-        return Exactly(values, changes * ROUNDED * largest if self._is_rounded else Fraction(0))
+        if not self._is_rounded:
+            return Fraction(0)
+        return changes * ROUNDED * max(map(abs, values), default=Fraction(0))
 
     @property
     def changes(self) -> int:

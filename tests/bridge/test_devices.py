@@ -12,6 +12,7 @@ from bridge.devices import devices_text, header
 from bridge.help import help_on, is_explained
 from bridge.versions import OWN_VERSION
 from engines.model.environment import DeviceChoice
+from engines.model.events import Kind
 from engines.model.result import NOTHING_SWEPT, SweepCost
 from prism_hooks.work_done import WorkDone
 
@@ -70,6 +71,18 @@ def test_solves_are_counted_by_their_devices():
     work.solved(SweepCost((0, 1), "kernel", "csr", 1, cpu_as_well=True))
     expected = "prism-gpu: 1 solve on the CPU, 2 on GPU 0, 1 on the CPU and GPU 0+1"
     assert work.line == expected
+
+
+@pytest.mark.parametrize("first", range(8))
+def test_of_solves_that_ended_as_far_off_the_first_one_is_told(first):
+    methods = [f"Method {(first + place) % 8}" for place in range(8)]
+    work = WorkDone()
+    for method in methods:
+        details = {"method": method, "epsilon": 1e-6, "error_kind": "relative", "error": 0.5}
+        for _ in range(2):
+            work.misled(Kind.CHANGE_MISLEADS(**details))
+    assert work.lines.startswith(f"prism-gpu: {methods[0]} stopped because")
+    assert work.lines.endswith("error is 5.0e-01 (the worst of 8 such solves)")
 
 
 def test_each_switch_of_ours_is_explained_alone():
