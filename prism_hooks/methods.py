@@ -106,6 +106,7 @@ def solver_environment(options: HookOptions, problem: Any, method: Method) -> So
             colours=options.colours,
             precision=options.precision,
             sums_as_prism=options.repeats_prism,
+            notes_steady_state=bool(problem.detectsSteadyState) and options.repeats_prism,
         )
     except ValueError as error:
         raise InvalidModelError(str(error)) from error

@@ -13,6 +13,7 @@ import numpy as np
 
 from engines.arrays import FloatArray, IndexArray, MaskArray, sums_by_row
 from engines.model.environment import Method
+from engines.model.events import Kind
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.result import SolveResult, Status
 from engines.questions.steady_state import POWER_STEP
@@ -167,6 +168,13 @@ def _unnamed(result: SolveResult) -> str:
     return f"\n{iterations_line(result, NO_METHOD)}"
 
 
+def _ended(result: SolveResult) -> str:
+    """Return the lines at the end of sweeps, which PRISM may end before the last."""
+    steady = any(event.kind is Kind.STEADY for event in result.events)
+    line = f"\nSteady state detected at iteration {result.iterations}\n" if steady else ""
+    return line + _unnamed(result)
+
+
 def _at_least_one(lines: Callable[[SolveResult], str]) -> Callable[[SolveResult], str]:
     """Return lines that count a sweep where none was made, as PRISM does: it changes nothing."""
 
@@ -295,7 +303,7 @@ def _sparse_steps(asked: Asked, storage: _Storage) -> EngineLines | None:
         _matrix(storage, asked, None)
     else:
         return None
-    return EngineLines(storage.text(2, size, STARTING), _unnamed)
+    return EngineLines(storage.text(2, size, STARTING), _ended)
 
 
 def _sparse_time(asked: Asked, storage: _Storage) -> EngineLines:
@@ -321,7 +329,7 @@ def _sparse_time(asked: Asked, storage: _Storage) -> EngineLines:
         return (
             f"\nUniformisation: q.t = {found['rate']:f} x {found['time']:f} = "
             f"{found['product']:f}\nFox-Glynn: left = {found['left']}, right = {found['right']}\n"
-            f"{STARTING}\n{_unnamed(result)}"
+            f"{STARTING}\n{_ended(result)}"
         )
 
     return EngineLines(before, after)

@@ -230,6 +230,7 @@ SETTINGS = record(
         "colours": or_null(whole(1)),
         "precision": word(list(Precision)),
         "sums_as_prism": flag,
+        "notes_steady_state": flag,
     },
 )
 _PRINTED = ("model", "constants", "date")

@@ -1,8 +1,8 @@
 """Sums of powers on several GPUs: each adds up the terms of a block of rows.
 
 What devices send each other after a sweep, and how they meet, is as in one-sided solves; see
-`engines.cuda.several`. The change that they agree on is 1 where a sweep has changed anything on any
-of them, else 0.
+`engines.cuda.several`. The change that they agree on is 2 where a sweep is not steady on any of
+them, else 1 where it has changed anything on any of them, else 0.
 """
 
 from __future__ import annotations
@@ -171,9 +171,9 @@ class SeveralSum(DeviceSum):
         cost = replace(super()._cost(), bytes_per_sweep=moved)
         return shared_out(cost, self._parts, self._meetings.way)
 
-    def _fixed(self) -> int:
+    def _ended(self) -> tuple[int, int]:
         self._meetings.require_all()
-        return super()._fixed()
+        return super()._ended()
 
     def _total(self) -> FloatArray:
         totals = []

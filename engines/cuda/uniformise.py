@@ -118,7 +118,8 @@ class SumRows:
     total
         The sum so far, shape (rows,).
     made
-        How many sweeps earlier stretches have made, and the first that changed nothing, 0 for none.
+        How many sweeps earlier stretches have made, and the first that changed nothing and the
+        first that was steady, 0 for none.
     matrix, coefficients
         The kernel's arguments before and behind the vectors.
     bytes_moved
@@ -166,7 +167,7 @@ class SumRows:
         kernel, rows = f"uniformise_rows_by_{sharers(whole, layout.matrix_format)}", len(first)
         threads_each = 1 if kernel.endswith("thread") else 32
         shape = geometry(layout, kernel, "uniformise", rows, threads_each, launcher)
-        made = to_device(np.zeros(2), np.int64)
+        made = to_device(np.zeros(3), np.int64)
         return cls(
             *(device, layout, launcher, kernel, shape, to_device(first, np.float64), made),
             matrix=(
@@ -176,6 +177,7 @@ class SumRows:
             coefficients=(
                 *(to_device(problem.weights, np.float64), cp.int64(problem.left)),
                 *(cp.int64(len(problem.weights)), cp.float64(problem.before), made),
+                *(cp.float64(problem.steady_share), cp.float64(problem.steady_change)),
             ),
             bytes_moved=bytes_moved(system, device, layout) + problem.stay.nbytes,
             events=laid_out.events,
@@ -197,7 +199,8 @@ class SumRows:
         x, x_new
             The iterate before and after.
         before_slot, slot
-            Whether the sweep before changed anything, and where this one says so.
+            What the sweep before changed, and where this one says so: 2 if it is not steady, else 1
+            if it changed anything, else 0.
         """
         vectors, slots = (x, x_new, self.total), (before_slot, slot)
         self.launcher.launch(
@@ -215,8 +218,7 @@ class SumRows:
         Parameters
         ----------
         slots
-            Whether each of them changed anything, and the one before them, shape (longest stretch
-            + 1,).
+            What each of them changed, and the one before them, shape (longest stretch + 1,).
         sweeps
             How many there were.
         """
@@ -275,14 +277,14 @@ class DeviceSum:
         """Make all sweeps; `began` is when the preparation began."""
         problem, last = self._problem, self._problem.last
         setup = time.perf_counter() - began
-        seconds, done, fixed = 0.0, 0, 0
+        seconds, done, fixed, steady = 0.0, 0, 0, 0
         with self._stream:
             graph: Any = self._graph() if last >= STRETCH else None
             while done < last and not fixed:
                 count = min(LOOK_EVERY, last - done)
                 seconds += self._sweep(count, graph)
                 done += count
-                fixed = self._fixed()
+                fixed, steady = self._ended()
                 if progress is not None:
                     progress(problem.report(done - count, done, seconds))
             total = self._total()
@@ -290,11 +292,12 @@ class DeviceSum:
                 done = fixed
                 # Both vectors hold the iterate that no longer changes.
                 total += problem.after(done) * self._iterate()[_where(problem)]
-        return Summed(total, done, setup, seconds, self.cost)
+        return Summed(total, done, steady, setup, seconds, self.cost)
 
-    def _fixed(self) -> int:
-        """Return the first sweep that changed nothing, 0 for none."""
-        return int(self._rows.made.get()[1])
+    def _ended(self) -> tuple[int, int]:
+        """Return the first sweep that changed nothing and the first steady one, 0 for none."""
+        _, fixed, steady = map(int, self._rows.made.get())
+        return fixed, steady
 
     def _total(self) -> FloatArray:
         total: FloatArray = to_host(self._rows.total)

@@ -49,20 +49,22 @@ def sum_powers(
     where = slice(None) if system.states is None else system.states
     x, x_new = system.start.copy(), system.start.copy()
     total = problem.coefficients(0, 1)[0] * system.start[where]
-    powers = HostPowers(system, problem.stay, problem.rate)
+    powers = HostPowers(problem)
     moved = system.bytes_per_sweep + problem.stay.nbytes
     cost = SweepCost((), f"compiled, threads {powers.threads}", "csr", moved)
     work = system.matrix.num_entries + system.matrix.num_rows
     batch = max(chosen.fewest_sweeps, chosen.batch_work // (work + 1))
     started = reported = time.perf_counter()
-    done = told = 0
+    done = told = steady = 0
     while done < problem.last:
         end = min(done + batch, problem.last)
-        made, fixed = powers.add(problem.coefficients(done + 1, end + 1), x, x_new, total)
-        done += made
-        if made % 2:
+        added = powers.add(problem.coefficients(done + 1, end + 1), x, x_new, total)
+        if added.steady and not steady:
+            steady = done + added.steady
+        done += added.sweeps
+        if added.sweeps % 2:
             x, x_new = x_new, x
-        if fixed:
+        if added.fixed:
             total += problem.after(done) * x[where]
             break
         now = time.perf_counter()
@@ -72,4 +74,4 @@ def sum_powers(
     sweeping = time.perf_counter() - started
     if progress is not None and done > told:
         progress(problem.report(told, done, sweeping))
-    return Summed(total, done, started - began, sweeping, cost)
+    return Summed(total, done, steady, started - began, sweeping, cost)

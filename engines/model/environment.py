@@ -168,6 +168,9 @@ class SolverEnvironment:
     sums_as_prism
         Whether sums over time have PRISM's rate and its first and last terms, and steps are
         counted that change nothing.
+    notes_steady_state
+        Whether such sums, and a distribution after steps, count no more sweeps than PRISM's
+        symbolic engines, which end at the first that changes little. All are made nevertheless.
     """
 
     method: Method = Method.AUTO
@@ -189,6 +192,7 @@ class SolverEnvironment:
     colours: int | None = None
     precision: Precision = Precision.DOUBLE
     sums_as_prism: bool = False
+    notes_steady_state: bool = False
 
     def __post_init__(self) -> None:
         if not (self.epsilon >= 0 and math.isfinite(self.epsilon)):

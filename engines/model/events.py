@@ -77,6 +77,7 @@ class Kind(Enum):
     LOOPS_LEFT = "zero-reward loops may be left at no cost ({loops} found)"
     POLICIES = "{policies} policies, each evaluated by {method}"
     POWERS_SUMMED = _SUMMED + "terms {left} to {right}" + _CUT_OFF
+    STEADY = "PRISM takes iteration {sweep} for the last; all were made"
     POWERS_SQUARED = (
         _SUMMED + "terms 0 to {right} of 1/2^{squarings} of the time, squared" + _CUT_OFF
     )

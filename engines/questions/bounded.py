@@ -19,13 +19,20 @@ from engines.host.engine import CpuEngine
 from engines.host.products import transposed
 from engines.methods.iterate import BATCH_SECONDS, FIRST_BATCH
 from engines.model.environment import SolverEnvironment
+from engines.model.events import Kind
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.progress import Measure, Progress, SweepReport
 from engines.model.result import ExactValues, SolveResult, Status
 from engines.model.step_rewards import step_rewards
 from engines.proofs import exact
 from engines.solve.system import sweeper_or_cpu
-from engines.systems.one_sided import LONGEST_BATCH, Direction, SweepSystem, rows_of_states
+from engines.systems.one_sided import (
+    LONGEST_BATCH,
+    Direction,
+    Sweeper,
+    SweepSystem,
+    rows_of_states,
+)
 from engines.systems.plain import direction_of, plain_system
 from engines.systems.two_sided import UNIT_ROUNDOFF
 
@@ -331,7 +338,7 @@ def distribution_after(
         )
     matrix = transposed(model.matrix, model.matrix.values)
     system = SweepSystem(matrix, np.asarray(initial, dtype=np.float64))
-    return _sweep(system, steps, environment, progress)
+    return _sweep(system, steps, environment, progress, notes=environment.notes_steady_state)
 
 
 def _require_steps(model: ExplicitModel, what: str) -> None:
@@ -348,8 +355,13 @@ def _sweep(
     steps: int,
     environment: SolverEnvironment,
     progress: Progress | None = None,
+    *,
+    notes: bool = False,
 ) -> SolveResult:
-    """Make so many sweeps, or fewer where one changes nothing."""
+    """Make so many sweeps, or fewer where one changes nothing.
+
+    With `notes`, no more are counted than up to the first that changes less than epsilon.
+    """
     if steps < 0:
         raise ValueError(f"a number of steps must be at least 0, not {steps}")
     method = "Power method" if system.group_offsets is None else "Value iteration"
@@ -359,23 +371,12 @@ def _sweep(
     started = time.perf_counter()
     engine, chosen = choose_engine(environment, system, steps)
     on_cpu = CpuEngine(environment.matrix_format)
-    sweeper, prepared = sweeper_or_cpu(engine, system, NO_CHANGE, True, on_cpu)
+    absolute = environment.absolute or not notes
+    sweeper, prepared = sweeper_or_cpu(engine, system, NO_CHANGE, absolute, on_cpu)
     in_double = environment.double_instead("the error of bounded steps is proven")
     setup = time.perf_counter() - started
-    done, change, batch = 0, np.inf, FIRST_BATCH
-    while done < steps and change > 0.0:
-        batch_started = time.perf_counter()
-        changes = sweeper.run(min(batch, steps - done))
-        done += len(changes)
-        change = float(changes[-1])
-        now = time.perf_counter()
-        if progress is not None:
-            left = steps - done
-            progress(
-                SweepReport(done, changes, now - started, Measure.STEP, True, sweeps_to_go=left)
-            )
-        if now - batch_started < BATCH_SECONDS:
-            batch = min(2 * batch, LONGEST_BATCH)
+    little = environment.epsilon if notes else 0.0
+    done, change, steady = _repeated(sweeper, steps, little, absolute, progress)
     values = sweeper.values()
     overflown = left_the_numbers(values, system.start)
     rounding = done * ROUNDING_A_SWEEP
@@ -384,7 +385,7 @@ def _sweep(
         status=Status.DIVERGED if overflown else Status.CONVERGED,
         method=method,
         # Those that are left out would change nothing.
-        iterations=steps if environment.sums_as_prism else done,
+        iterations=steady or (steps if environment.sums_as_prism else done),
         change=change,
         residual=0.0,
         error_estimate=rounding * float(np.abs(values).max()) if environment.absolute else rounding,
@@ -392,5 +393,33 @@ def _sweep(
         setup_seconds=setup,
         sweeping_seconds=sweeper.seconds,
         cost=sweeper.cost,
-        events=(prepared or chosen) + in_double,
+        events=(prepared or chosen) + in_double + ((Kind.STEADY(sweep=steady),) if steady else ()),
     )
+
+
+def _repeated(
+    sweeper: Sweeper, steps: int, little: float, absolute: bool, progress: Progress | None
+) -> tuple[int, float, int]:
+    """Make so many sweeps, or fewer where one changes nothing.
+
+    Returned are how many were made, what the last of them changed, and the first that changed less
+    than `little`, 0 for none.
+    """
+    started = time.perf_counter()
+    done, change, steady, batch = 0, np.inf, 0, FIRST_BATCH
+    while done < steps and change > 0.0:
+        batch_started = time.perf_counter()
+        changes = sweeper.run(min(batch, steps - done))
+        few = np.flatnonzero(changes < little)
+        if len(few) and not steady:
+            steady = done + 1 + int(few[0])
+        done += len(changes)
+        change = float(changes[-1])
+        now = time.perf_counter()
+        if progress is not None:
+            how = (Measure.STEP, absolute)
+            left = steps - done
+            progress(SweepReport(done, changes, now - started, *how, sweeps_to_go=left))
+        if now - batch_started < BATCH_SECONDS:
+            batch = min(2 * batch, LONGEST_BATCH)
+    return done, change, steady

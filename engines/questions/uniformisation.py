@@ -51,6 +51,9 @@ SMALLEST_SHARE = 1e-16
 PRISMS_FACTOR = 1.02
 """How many times the largest exit rate PRISM's rate is."""
 
+PRISMS_FINER = 8.0
+"""How many times finer than epsilon PRISM's weights and steady states are."""
+
 ROUNDING_A_SWEEP = 2.0 * UNIT_ROUNDOFF
 """What a sweep adds to the relative error: one unit in the last place, which its few roundings
 stay below unless they all go one way."""
@@ -266,9 +269,12 @@ def _solve(
     if found is None:
         every, window = _weights(product, accuracy, prisms, cumulative)
         problem, lost = _power_sum(system, exits, rate, (every, window), product, cumulative)
-        done, events = sum_powers(problem, environment, progress)
+        done, events = sum_powers(_noting(problem, environment), environment, progress)
         error = sum_error(problem, every, lost, *sizes, product)
-        found = _Found(done, error, Kind.POWERS_SUMMED, window.left, window.right, events=events)
+        steady = done.steady if environment.notes_steady_state else 0
+        noted = (Kind.STEADY(sweep=steady),) if steady else ()
+        kind, ends = Kind.POWERS_SUMMED, (window.left, window.right)
+        found = _Found(done, error, kind, *ends, steady=steady, events=events + noted)
     done, error = found.done, found.error
     values[slice(None) if system.states is None else system.states] = done.values
     rounding = found.rounding(values)
@@ -277,7 +283,7 @@ def _solve(
         values=values,
         status=Status.DIVERGED if np.isnan(values).any() else Status.CONVERGED,
         method=METHOD,
-        iterations=_counted(found, environment) if prisms else done.sweeps,
+        iterations=found.counted(environment) if prisms else done.sweeps,
         change=0.0,
         residual=0.0,
         error_estimate=error.absolute + rounding,
@@ -291,9 +297,12 @@ def _solve(
     )
 
 
-def _counted(found: _Found, environment: SolverEnvironment) -> int:
-    """Return how many terms PRISM counts; its explicit engine counts the one without a jump."""
-    return found.right + (environment.convention is Convention.EXPLICIT)
+def _noting(problem: PowerSum, environment: SolverEnvironment) -> PowerSum:
+    """Return a sum that notes its first sweep that PRISM takes for steady, where that is wanted."""
+    change = environment.epsilon / PRISMS_FINER if environment.notes_steady_state else 0.0
+    if environment.absolute:
+        return replace(problem, steady_change=change)
+    return replace(problem, steady_share=change)
 
 
 def _unmoved(values: FloatArray, cumulative: bool) -> SolveResult:
@@ -335,6 +344,7 @@ class _Found(NamedTuple):
     left: int
     right: int
     squarings: int = 0
+    steady: int = 0
     events: Events = ()
 
     def rounding(self, values: FloatArray) -> float:
@@ -343,6 +353,13 @@ class _Found(NamedTuple):
         proven = self.error.proven
         share = self.error.relative if proven else self.done.sweeps * ROUNDING_A_SWEEP
         return share * float(np.abs(values).max())
+
+    def counted(self, environment: SolverEnvironment) -> int:
+        """Return how many terms PRISM counts; its explicit engine counts the one without a jump.
+
+        Its symbolic engines end at a sweep that looks steady, and leave an error of any size.
+        """
+        return self.steady or self.right + (environment.convention is Convention.EXPLICIT)
 
     def event(self, rate: float, time_bound: float, rounding: float) -> Event:
         """Return what the log tells."""
@@ -380,13 +397,13 @@ def _squared(
     values = squared.values(cumulative)
     seconds = time.perf_counter() - started
     cost = SweepCost((), "NumPy", "dense", 0)
-    done = Summed(values, squared.right + squared.squarings, 0.0, seconds, cost)
+    done = Summed(values, squared.right + squared.squarings, 0, 0.0, seconds, cost)
     return _Found(done, error, Kind.POWERS_SQUARED, 0, squared.right, squared.squarings)
 
 
 def _prisms_accuracy(environment: SolverEnvironment) -> float | None:
     """Return the accuracy of PRISM's weights, where those are summed."""
-    accuracy = environment.epsilon / 8.0
+    accuracy = environment.epsilon / PRISMS_FINER
     return accuracy if environment.sums_as_prism and accuracy >= PRISMS_FINEST else None
 
 

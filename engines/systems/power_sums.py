@@ -30,6 +30,8 @@ class PowerSum:
         Shape (terms,): c_left, c_(left + 1), …; all later ones are 0.
     before
         c_k for k < left.
+    steady_share, steady_change
+        A sweep is steady if it changes no value by more than this share of it and this much.
     """
 
     system: SweepSystem
@@ -38,6 +40,8 @@ class PowerSum:
     left: int
     weights: FloatArray
     before: float
+    steady_share: float = 0.0
+    steady_change: float = 0.0
 
     @property
     def last(self) -> int:
@@ -98,6 +102,8 @@ class Summed:
         The sum, shape (rows,).
     sweeps
         Sweeps made: fewer than `PowerSum.last` where one changed nothing at all.
+    steady
+        The first sweep that was steady, 0 for none.
     setup_seconds, sweeping_seconds
         Seconds before the first sweep, and in sweeps.
     cost
@@ -106,6 +112,7 @@ class Summed:
 
     values: FloatArray
     sweeps: int
+    steady: int
     setup_seconds: float
     sweeping_seconds: float
     cost: SweepCost

@@ -84,7 +84,8 @@ QUESTIONS = (WIN, OVER, ('P=? [ X "?0" ]', words(3)))
 def problem(model_id: int = 1) -> SimpleNamespace:
     return SimpleNamespace(
         modelId=model_id, direction=None, method="Jacobi", epsilon=1e-12, absolute=False,
-        maxIterations=10_000, omega=0.9, intervals=None, topological=False, say=lambda _: None,
+        maxIterations=10_000, omega=0.9, intervals=None, topological=False,
+        detectsSteadyState=False, say=lambda _: None,
         error=None,
     )  # fmt: skip
 

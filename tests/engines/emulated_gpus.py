@@ -311,10 +311,11 @@ def state_of(states, row):
 
 
 def uniformise(offsets, columns, values, states, stay, rows, _chunk, rate, x, x_new, total,
-               weights, left, count, before, made, sweep, before_slot, slot):  # fmt: skip
+               weights, left, count, before, made, share, least, sweep,
+               before_slot, slot):  # fmt: skip
     if before_slot[0] == 0.0:
         return
-    assert before_slot[0] == 1.0
+    assert before_slot[0] in (1.0, 2.0)
     assert rows == len(offsets) - 1 == len(stay) == len(total)
     k = int(made[0]) + int(sweep)
     c = before if k < left else weights[k - left] if k - left < count else 0.0
@@ -327,13 +328,15 @@ def uniformise(offsets, columns, values, states, stay, rows, _chunk, rate, x, x_
         if c != 0.0:
             total[row] += c * after
         if after != was:
-            slot[0] = 1.0
+            slot[0] = max(slot[0], 2.0 if abs(after - was) > share * was + least else 1.0)
 
 
 def end_uniformise(slots, made, sweeps):
     for t in range(1, sweeps + 1):
         if slots[t] == 0.0 and slots[t - 1] != 0.0:
             made[1] = made[0] + t
+        if slots[t] < 2.0 and not made[2]:
+            made[2] = made[0] + t
     slots[0], slots[1 : sweeps + 1] = slots[sweeps], 0.0
     made[0] += sweeps
 

@@ -34,6 +34,10 @@ def chain(wide="narrow"):
     return SweepSystem(matrix, random.random(states), states=computed), random.random(rows)
 
 
+def chain_of(system, stay, rate=RATE):
+    return PowerSum(system, stay, rate, 0, np.ones(1), 0.0)
+
+
 def plain_sums(system, stay, coefficients):
     """The vector and the total after each sweep, number by number."""
     x, total = system.start.copy(), np.zeros(system.num_updates)
@@ -54,13 +58,13 @@ def plain_sums(system, stay, coefficients):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_sum_is_that_of_plain_loops(wide, threads):
     system, stay = chain(wide)
-    powers = HostPowers(system, stay, RATE)
+    powers = HostPowers(chain_of(system, stay))
     powers._shares.threads = threads
     powers._shares.bounds = np.linspace(0, system.num_updates, 7).astype(np.int64)
     vectors, total = [system.start.copy(), system.start.copy()], np.zeros(40)
     every = plain_sums(system, stay, COEFFICIENTS)
     for part in (COEFFICIENTS[:1], COEFFICIENTS[1:]):
-        assert powers.add(part, *vectors, total) == (len(part), False)
+        assert powers.add(part, *vectors, total) == (len(part), False, 0)
         for _ in part:
             x, expected = next(every)
         vectors = vectors[:: -1 if len(part) % 2 else 1]
@@ -77,10 +81,10 @@ def test_a_sum_ends_where_nothing_changes_any_more(threads, start):
         np.minimum(np.arange(size + 1), size - 1), np.arange(1, size), np.ones(4), size
     )
     x = np.eye(size)[start]
-    powers = HostPowers(SweepSystem(matrix, x), np.zeros(size), 1.0)
+    powers = HostPowers(chain_of(SweepSystem(matrix, x), np.zeros(size), 1.0))
     powers._shares.threads, powers._shares.bounds = threads, np.array([0, 2, size])
     total = np.zeros(size)
-    assert powers.add(np.ones(20), x.copy(), x.copy(), total) == (start + 2, True)
+    assert powers.add(np.ones(20), x.copy(), x.copy(), total) == (start + 2, True, start + 2)
     np.testing.assert_array_equal(total, np.arange(size) < start)
 
 
@@ -92,6 +96,28 @@ def test_a_sum_that_ends_early_takes_the_weights_to_come():
     done = uniformise.sum_powers(problem, None, PowerSumTuning(batch_work=0, fewest_sweeps=1))
     assert done.sweeps == 1
     np.testing.assert_array_equal(done.values, np.full(2, 3 * 0.0625 + 0.875))
+
+
+@pytest.mark.parametrize(
+    ("share", "least"), [(1e-3, 0.0), (1e-7, 0.0), (0.0, 1e-3), (0.0, 1e-7), (1e-4, 1e-4)]
+)
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+def test_the_first_sweep_that_changes_less_is_noted(share, least, batch):
+    size = 30
+    columns, rates = np.append(np.arange(1, size), 0), np.linspace(1.0, 3.0, size)
+    system = SweepSystem(
+        CsrMatrix(np.arange(size + 1), columns, rates, size), np.linspace(1.0, 1.5, size)
+    )
+    stay = 1.0 - rates / 3.5
+    problem = PowerSum(system, stay, 3.5, 0, np.ones(4000), 0.0, share, least)
+    x, steady = system.start, 0
+    for sweep in range(1, 4000):
+        after = stay * x + rates * x[columns] / 3.5
+        if not steady and np.all(np.abs(after - x) <= share * x + least):
+            steady = sweep
+        x = after
+    tuning = PowerSumTuning(batch_work=0, fewest_sweeps=batch)
+    assert uniformise.sum_powers(problem, None, tuning).steady == steady > 10
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 7])
@@ -112,7 +138,7 @@ def test_batches_make_no_difference(sweeps):
 def test_what_does_not_fit_is_refused():
     system, stay = chain()
     with pytest.raises(ValueError, match="diagonal"):
-        HostPowers(system, stay[1:], RATE)
+        HostPowers(chain_of(system, stay[1:]))
     groups = np.arange(41)
     for other in (
         SweepSystem(system.matrix, system.start, np.ones(40), system.states),
@@ -125,8 +151,8 @@ def test_what_does_not_fit_is_refused():
         ),
     ):
         with pytest.raises(ValueError, match="neither offsets nor choices"):
-            HostPowers(other, stay, RATE)
-    powers, x = HostPowers(system, stay, RATE), system.start.copy()
+            HostPowers(chain_of(other, stay))
+    powers, x = HostPowers(chain_of(system, stay)), system.start.copy()
     for vectors in ((x[1:], x, np.zeros(40)), (x, x[1:], np.zeros(40)), (x, x, np.zeros(60))):
         with pytest.raises(ValueError, match="vectors of"):
             powers.add(np.ones(1), *vectors)

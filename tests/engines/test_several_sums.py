@@ -64,7 +64,7 @@ def expect_the_sum_of_one(problem, devices, **how):
     alone = on_gpu.sum_powers(problem, told_alone.append, 0)
     shared = several_sums.sum_powers(problem, told.append, devices, **how)
     np.testing.assert_array_equal(shared.values, alone.values)
-    assert shared.sweeps == alone.sweeps
+    assert (shared.sweeps, shared.steady) == (alone.sweeps, alone.steady)
     assert [r.iterations for r in told] == [r.iterations for r in told_alone]
     return shared
 
@@ -95,6 +95,15 @@ def test_all_stop_at_the_first_sweep_that_changes_nothing_anywhere(gpus, rest, d
     assert shared.sweeps == rest
     expected = np.cumsum(problem.coefficients(0, 301)[::-1])[::-1][:rest]
     np.testing.assert_allclose(shared.values, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("change", "within"), [(0.1, 64), (1e-4, 128), (1e-6, 300)])
+def test_the_first_steady_sweep_is_that_of_all(gpus, change, within):
+    gpus(2)
+    problem = replace(drawn(4, sweeps=300), steady_change=change)
+    shared = expect_the_sum_of_one(problem, (0, 1))
+    assert 0 < shared.steady < within
+    assert shared.steady == on_cpu.sum_powers(problem, None).steady
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 63, 64, 65, 129])

@@ -12,7 +12,6 @@ from scipy.linalg import expm
 from engines.host.power_sums import sum_powers
 from engines.model.choice import Format
 from engines.model.events import Kind
-from engines.systems.power_sums import Summed
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +44,9 @@ def four_gpus(beyond, monkeypatch):
     def shared(problem, count, _matrix_format):
         done = sum_powers(problem, None)
         cost = replace(done.cost, gpus=tuple(range(count)))
-        return Summed(done.values, done.sweeps, 0.0, done.sweeps * 8e-6 / count, cost)
+        return replace(
+            done, setup_seconds=0.0, sweeping_seconds=done.sweeps * 8e-6 / count, cost=cost
+        )
 
     class Pool:
         def free_all_blocks(self):
@@ -96,7 +97,7 @@ def test_a_sum_that_differs_is_not_timed(beyond, monkeypatch):
 
     def wrong(problem, count, matrix_format):
         done = right(problem, count, matrix_format)
-        return Summed(done.values * (1.0 + 1e-9 * (count > 1)), done.sweeps, 0.0, 1.0, done.cost)
+        return replace(done, values=done.values * (1.0 + 1e-9 * (count > 1)))
 
     monkeypatch.setattr(beyond, "summed", wrong)
     with pytest.raises(SystemExit, match="off one GPU's"):

@@ -121,6 +121,13 @@ def test_all_stop_at_the_first_sweep_that_changes_nothing_anywhere(rest, devices
     np.testing.assert_allclose(shared.values, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("share", [1e-2, 1e-4, 1e-6])
+def test_the_first_steady_sweep_is_that_of_all(share, devices):
+    problem = replace(of_matrix(sparse()), steady_share=share)
+    alone, shared = summed(problem, devices)
+    assert shared.steady == alone.steady > 1
+
+
 @pytest.mark.parametrize("matrix_format", [f for f in Format if f is not Format.HYBRID])
 @pytest.mark.parametrize("name", ["tandem-like", "uneven"])
 def test_every_format(name, matrix_format, devices):

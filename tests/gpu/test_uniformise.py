@@ -85,6 +85,26 @@ def test_a_sweep_that_changes_nothing_is_the_last_and_the_rest_is_added(rest):
     np.testing.assert_allclose(summed.values, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("per_row", [3, 40])
+@pytest.mark.parametrize(
+    ("share", "change"), [(0.5, 0.0), (1e-3, 0.0), (1e-9, 0.0), (0.0, 1e-3), (0.0, 1e-9)]
+)
+@pytest.mark.usefixtures("offsets")
+def test_the_first_steady_sweep_is_noted(share, change, per_row):
+    matrix = big.random_rates(per_row, 3000, per_row).matrix
+    rate = 3.0 * float(matrix.row_sums().max())
+    start = np.random.default_rng(2).uniform(1.0, 3.0, 3000)
+    problem = PowerSum(
+        SweepSystem(matrix, start),
+        1.0 - matrix.row_sums() / rate,
+        *(rate, 0, np.ones(3000), 0.0),
+        steady_share=share,
+        steady_change=change,
+    )
+    summed, expected = on_gpu.sum_powers(problem, None, 0), on_cpu.sum_powers(problem, None)
+    assert summed.steady == expected.steady > 0
+
+
 @pytest.mark.parametrize("time", [0.0, 1e-3, 0.5, 20.0, 300.0])
 @pytest.mark.parametrize("size", [2, 255, 257, 30_000])
 @pytest.mark.usefixtures("offsets", "poison")

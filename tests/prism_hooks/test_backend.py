@@ -38,6 +38,7 @@ def ask(reads: list[int], task: str, states: int, *, embedded: bool, model: int 
         maxIterations=10_000, errorOnNonConvergence=True, say=lambda _: None, error=None,
         warn=lambda _: None, refusal=None, solution=None, iterations=0, errorBound=0.0,
         errorAbsolute=False, guaranteed=False, intervals=None, topological=False,
+        detectsSteadyState=False,
         wantsStrategy=False, strategy=None, found=None, parts=None,
         told=False, bound=float("nan"), relation=None, **more,
     )  # fmt: skip

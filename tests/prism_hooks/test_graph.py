@@ -134,7 +134,8 @@ def ask(reads, task, source, **more):
     fields = {
         "graph": True, "numStates": 2, "embedded": False, "states": None, "remain": None,
         "withTrivial": True, "inOrder": False, "epsilon": 0.0, "absolute": False,
-        "maxIterations": 0, "omega": 0.0, "topological": False, "intervals": None, "error": None,
+        "maxIterations": 0, "omega": 0.0, "topological": False,
+        "detectsSteadyState": False, "intervals": None, "error": None,
         "refusal": None, "members": None,
         "ends": None, "lines": [],
     }  # fmt: skip

@@ -24,6 +24,7 @@ def settings(options, method="Jacobi", direction=None):
         maxIterations=10,
         omega=0.9,
         topological=False,
+        detectsSteadyState=False,
     )
     return EngineBackend(options).environment(problem)
 

@@ -27,8 +27,8 @@ MODULES = (
 FORMATTED = ("sweep", "uniformise", "two_sided", "windows")
 """Modules written over a matrix format, whose headers come before their text."""
 
-TESTED = ("sweep", "windows")
-"""Such modules whose text comes after the header of changes and their test."""
+TESTED = ("sweep", "uniformise", "windows")
+"""Such modules whose text comes after the header of changes, their test and their record."""
 
 OVER = {"diagram_colours": "hybrid"}
 """Modules written over one matrix format alone."""

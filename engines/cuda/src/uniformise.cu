@@ -7,10 +7,11 @@
 // times c_k, which it looks up by the number of sweeps made: a captured stretch of sweeps may be
 // replayed, and the host need not look. Where c_k is 0, left of the window, the sum is not touched.
 //
-// A sweep that changes anything marks its slot with 1, a double, so that the largest of several
-// devices' slots tells whether any of them has changed anything. A sweep that finds the slot before
-// it unmarked has nothing to do, and leaves its own unmarked: the iterate has come to rest, and the
-// host adds what is left of the sum.
+// A sweep that changes anything marks its slot, with 2 if it changes a value by more than a share of
+// it and so much, else with 1: doubles, so that the largest of several devices' slots is that of all.
+// A sweep that finds the slot before it unmarked has nothing to do, and leaves its own unmarked: the
+// iterate has come to rest, and the host adds what is left of the sum. What is marked with less than
+// 2 is steady.
 
 struct Weights {
     const double* values;  // c_k from the window's first term on
@@ -26,21 +27,34 @@ __device__ double coefficient(const Weights& weights, long long k)
     return k < weights.count ? weights.values[k] : 0.0;
 }
 
-// Stores a state's new value and adds it to the sum; returns whether it changed.
-__device__ bool store(int row, int state, double inflow, const double* stay, double rate,
-                      double before, double* x_new, double* sum, double c)
+// What values change by.
+struct Changes {
+    double share, least;
+    bool any = false, large = false;
+
+    __device__ void count(double before, double after)
+    {
+        any |= after != before;
+        large |= fabs(after - before) > share * before + least;
+    }
+
+    // Every thread of the block takes part.
+    __device__ void mark(double* slot) const
+    {
+        bool any_large = __syncthreads_or(large);
+        bool changed = any_large || __syncthreads_or(any);
+        if (changed && threadIdx.x == 0) raise_slot(any_large ? 2.0 : 1.0, slot);
+    }
+};
+
+// Stores a state's new value and adds it to the sum.
+__device__ void store(int row, int state, double inflow, const double* stay, double rate,
+                      double before, double* x_new, double* sum, double c, Changes& changes)
 {
     double after = stay[row] * before + inflow / rate;
     x_new[state] = after;
     if (c != 0.0) sum[row] += c * after;
-    return after != before;
-}
-
-// Every thread of the block takes part.
-__device__ void mark(bool changed, double* slot)
-{
-    if (__syncthreads_or(changed) && threadIdx.x == 0 && *(volatile double*)slot == 0.0)
-        *slot = 1.0;
+    changes.count(before, after);
 }
 
 // One thread a row.
@@ -48,19 +62,19 @@ extern "C" __global__ void __launch_bounds__(THREAD_BOUNDS) uniformise_rows_by_t
     MATRIX_PARAMETERS, const int* __restrict__ states, const double* __restrict__ stay, int rows,
     int chunk, double rate, const double* __restrict__ x, double* __restrict__ x_new,
     double* __restrict__ sum, const double* __restrict__ weights, long long left,
-    long long count, double before, const long long* __restrict__ made, int sweep,
-    const double* before_slot, double* slot)
+    long long count, double before, const long long* __restrict__ made, double share,
+    double least, int sweep, const double* before_slot, double* slot)
 {
     if (*before_slot == 0.0) return;
     Matrix matrix = opened(MATRIX);
     double c = coefficient(Weights{weights, left, count, before}, *made + sweep);
-    bool changed = false;
+    Changes changes{share, least};
     for_own_rows(matrix, nullptr, states, rows, chunk, goes_back(x, x_new), x,
                  [&](int number, int state, const Row& row, double before, double, double inflow) {
                      inflow = finished(row, inflow);
-                     changed |= store(number, state, inflow, stay, rate, before, x_new, sum, c);
+                     store(number, state, inflow, stay, rate, before, x_new, sum, c, changes);
                  });
-    mark(changed, slot);
+    changes.mark(slot);
 }
 
 // One warp a row, for rows of a few dozen entries and more.
@@ -68,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(WARP_BOUNDS) uniformise_rows_by_war
     MATRIX_PARAMETERS, const int* __restrict__ states, const double* __restrict__ stay, int rows,
     int, double rate, const double* __restrict__ x, double* __restrict__ x_new,
     double* __restrict__ sum, const double* __restrict__ weights, long long left,
-    long long count, double before, const long long* __restrict__ made, int sweep,
-    const double* before_slot, double* slot)
+    long long count, double before, const long long* __restrict__ made, double share,
+    double least, int sweep, const double* before_slot, double* slot)
 {
     if (*before_slot == 0.0) return;
     Matrix matrix = opened(MATRIX);
@@ -77,15 +91,15 @@ extern "C" __global__ void __launch_bounds__(WARP_BOUNDS) uniformise_rows_by_war
     unsigned block = own_block(goes_back(x, x_new));
     int number = (int)(((long long)block * blockDim.x + threadIdx.x) / 32);
     int lane = threadIdx.x % 32;
-    bool changed = false;
+    Changes changes{share, least};
     if (number < rows) {
         int state = states ? states[number] : number;
         Row row = row_number(matrix, number, state);
         double inflow = finished(row, over_warp(with_products(matrix, row, lane, 32, x, 0.0)));
         if (lane == 0)
-            changed = store(number, state, inflow, stay, rate, x[state], x_new, sum, c);
+            store(number, state, inflow, stay, rate, x[state], x_new, sum, c, changes);
     }
-    mark(changed, slot);
+    changes.mark(slot);
 }
 
 // As many rows a block as it has warps, where some rows are too long for a warp to finish in time.
@@ -93,31 +107,38 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1) uniformise_rows_by
     MATRIX_PARAMETERS, const int* __restrict__ states, const double* __restrict__ stay, int rows,
     int, double rate, const double* __restrict__ x, double* __restrict__ x_new,
     double* __restrict__ sum, const double* __restrict__ weights, long long left,
-    long long count, double before, const long long* __restrict__ made, int sweep,
-    const double* before_slot, double* slot)
+    long long count, double before, const long long* __restrict__ made, double share,
+    double least, int sweep, const double* before_slot, double* slot)
 {
     if (*before_slot == 0.0) return;
     Matrix matrix = opened(MATRIX);
     double c = coefficient(Weights{weights, left, count, before}, *made + sweep);
-    bool changed = false;
+    Changes changes{share, least};
     int first = own_block(goes_back(x, x_new)) * (blockDim.x / 32);
     for_rows_of_block(matrix, states, first, rows, x,
                       [&](int number, int state, const Row&, double inflow) {
-                          changed |= store(number, state, inflow, stay, rate, x[state], x_new,
-                                           sum, c);
+                          store(number, state, inflow, stay, rate, x[state], x_new, sum, c,
+                                changes);
                       });
-    mark(changed, slot);
+    changes.mark(slot);
 }
 
-// Ends a stretch of sweeps: counts them, notes the first that changed nothing, makes the last slot
-// slot 0 of the next stretch and clears the others. `made` holds the sweeps made and that first
-// sweep, 0 for none. One block of at least `sweeps` + 1 threads.
+// Ends a stretch of sweeps: counts them, notes the first that changed nothing and the first that was
+// steady, makes the last slot slot 0 of the next stretch and clears the others. `made` holds the
+// sweeps made and those two, 0 for none. One block of at least `sweeps` + 1 threads.
 extern "C" __global__ void end_uniformise_stretch(double* slots, long long* made, int sweeps)
 {
     int t = threadIdx.x;
     double last = slots[sweeps];
-    if (t >= 1 && t <= sweeps && slots[t] == 0.0 && slots[t - 1] != 0.0) made[1] = made[0] + t;
+    __shared__ int steady;
+    if (t == 0) steady = sweeps + 1;
     __syncthreads();
+    if (t >= 1 && t <= sweeps) {
+        if (slots[t] == 0.0 && slots[t - 1] != 0.0) made[1] = made[0] + t;
+        if (slots[t] < 2.0) atomicMin(&steady, t);
+    }
+    __syncthreads();
+    if (t == 0 && steady <= sweeps && made[2] == 0) made[2] = made[0] + steady;
     if (t <= sweeps) slots[t] = t == 0 ? last : 0.0;
     if (t == 0) made[0] += sweeps;
 }

@@ -99,6 +99,8 @@ public final class Problem
 	public boolean errorOnNonConvergence;
 	/** Whether to go component by component. */
 	public boolean topological;
+	/** Whether PRISM ends sums over time at the first change below epsilon. */
+	public boolean detectsSteadyState;
 	/** Whether an optimal choice of each state is wanted. */
 	public boolean wantsStrategy;
 	/** What the values, or 1 minus these, are compared with; NaN for nothing. */

@@ -398,6 +398,7 @@ final class Symbolic
 		problem.maxIterations = prism.getMaxIters();
 		problem.errorOnNonConvergence = true;
 		problem.topological = settings.getBoolean(PrismSettings.PRISM_TOPOLOGICAL_VI);
+		problem.detectsSteadyState = settings.getBoolean(PrismSettings.PRISM_DO_SS_DETECTION);
 		problem.intervals = settings.getBoolean(PrismSettings.PRISM_INTERVAL_ITER) ? new Intervals(settings) : null;
 		return problem;
 	}
