@@ -16,11 +16,14 @@ from engines.model.environment import SolverEnvironment
 from engines.model.explicit import ExplicitModel
 from engines.systems.one_sided import Direction
 from prism_hooks.questions import Question
-from prism_hooks.told_solve import COUNTED
 
 SETS = {"prob0": prob0, "prob1": prob1}
 """The sets by the names that `prismgpu.Problem` gives the tasks."""
 
+
+COUNTED = 1 << 18
+"""Transitions of the largest graph whose searches' rounds are counted, of which there may be
+thousands."""
 
 PREDECESSORS = "predecessors"
 """The task of finding them for the searches that follow."""

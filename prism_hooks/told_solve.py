@@ -17,10 +17,10 @@ from engines.systems.one_sided import Direction
 from prism_hooks.questions import Question
 from prism_hooks.report import Ending
 
-COUNTED = 1 << 18
+COUNTED = 1 << 21
 """Entries of the largest matrix, and states of the largest vector, whose distinct values and
-diagonal are counted: in a few milliseconds. Larger ones have PRISM's lines of storage that is not
-compact, the diagonal among the entries."""
+diagonal are counted: in a tenth of a second at most. Larger ones have PRISM's lines of storage that
+is not compact, the diagonal among the entries."""
 
 CONFIGURED = "Note: Interval iteration is configured to"
 

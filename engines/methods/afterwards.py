@@ -21,34 +21,54 @@ Reference = Callable[[], tuple[FloatArray, float]]
 """Returns another solution and its error, in the measure of the environment; raises RuntimeError
 where none is found."""
 
-MOST_STATES = 20_000
-"""Larger systems are not solved a second time."""
+FEW_ROWS = 20_000
+"""A system of no more rows is always solved a second time, on the CPU."""
+
+MOST_WORK = 2e9
+"""A larger one is if the entries times the iterations of the first time are no more than this: a
+second or two of a CPU."""
+
+AS_MANY = 4
+"""A second solve of a larger system makes at most so many times the iterations of the first."""
 
 
-def affordable(matrix: CsrMatrix) -> bool:
+def affordable(matrix: CsrMatrix, iterations: int) -> bool:
     """Return whether a system over this matrix may be solved a second time.
 
     Parameters
     ----------
     matrix
         Shape (rows, states).
+    iterations
+        What the first solve took.
     """
-    return matrix.num_rows <= MOST_STATES
+    return matrix.num_rows <= FEW_ROWS or matrix.num_entries * iterations <= MOST_WORK
 
 
-def of_our_choice(environment: SolverEnvironment) -> SolverEnvironment:
-    """Return how a system is solved a second time: by our own method, on the CPU.
+def of_our_choice(
+    environment: SolverEnvironment, matrix: CsrMatrix, iterations: int
+) -> SolverEnvironment:
+    """Return how a system is solved a second time: by our own method.
 
     Parameters
     ----------
     environment
         How the user asked for it, by a method's name.
+    matrix, iterations
+        As of `affordable`.
     """
-    return SolverEnvironment(
-        # A thousandth, but for what rounding leaves of it.
-        epsilon=max(1e-3 * environment.epsilon, 1e-12),
-        absolute=environment.absolute,
-        device=DeviceChoice.CPU,
+    # A thousandth, but for what rounding leaves of it.
+    epsilon = max(1e-3 * environment.epsilon, 1e-12)
+    ours = SolverEnvironment(epsilon=epsilon, absolute=environment.absolute)
+    if matrix.num_rows <= FEW_ROWS:
+        return replace(ours, device=DeviceChoice.CPU)
+    return replace(
+        ours,
+        device=environment.device,
+        device_number=environment.device_number,
+        device_memory=environment.device_memory,
+        max_iterations=AS_MANY * iterations,
+        max_iterations_named=True,
     )
 
 

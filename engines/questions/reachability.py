@@ -120,12 +120,14 @@ def solve_reachability(
     else:
         result = _solve_chain(model, system, environment, progress, directly)
 
-    again = functools.partial(solve_reachability, model, unknown, start, of_our_choice(environment))
+    again = functools.partial(solve_reachability, model, unknown, start)
 
     def other_solution() -> tuple[FloatArray, float]:
-        return solution_of(again(rewards=rewards, direction=direction, directly=directly))
+        ours = of_our_choice(environment, *size)
+        return solution_of(again(ours, rewards=rewards, direction=direction, directly=directly))
 
-    reference = other_solution if affordable(system.matrix) else None
+    size = (system.matrix, result.iterations)
+    reference = other_solution if affordable(*size) else None
     result = measured(result, environment, reference).at_most(greatest)
     return replace(
         result,

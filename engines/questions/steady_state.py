@@ -101,14 +101,16 @@ def solve_steady_state(
         everywhere[states] = result.values
         result = result.with_values(everywhere)
 
-    def reference() -> tuple[FloatArray, float]:
-        return _other_solution(model, bscc, environment)
+    size = (rates, result.iterations)
 
-    return measured(result, environment, reference if affordable(rates) else None)
+    def reference() -> tuple[FloatArray, float]:
+        return _other_solution(model, bscc, of_our_choice(environment, *size))
+
+    return measured(result, environment, reference if affordable(*size) else None)
 
 
 def _other_solution(
-    model: ExplicitModel, bscc: MaskArray, environment: SolverEnvironment
+    model: ExplicitModel, bscc: MaskArray, ours: SolverEnvironment
 ) -> tuple[FloatArray, float]:
     """Return the steady state by elimination or our own method, as `afterwards.Reference` does."""
     component = np.where(bscc, 0, -1)
@@ -116,8 +118,8 @@ def _other_solution(
         model.matrix, component, np.ones(1, dtype=np.bool_)
     )
     if solved[0]:
-        return values, error * (float(np.max(values)) if environment.absolute else 1.0)
-    return solution_of(solve_steady_state(model, bscc, of_our_choice(environment)))
+        return values, error * (float(np.max(values)) if ours.absolute else 1.0)
+    return solution_of(solve_steady_state(model, bscc, ours))
 
 
 def steady_state_of(

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from engines.host.elimination import Elimination
-from engines.methods import elimination
+from engines.methods import afterwards, elimination
 from engines.methods.afterwards import distance, measured
-from engines.model.environment import Convention, Method, SolverEnvironment
+from engines.model.environment import Convention, DeviceChoice, Method, SolverEnvironment
 from engines.model.explicit import ModelKind, RewardStructure
 from engines.model.result import SolveResult, Status
 from engines.questions.long_run import long_run_probabilities, long_run_rewards
 from engines.questions.reachability import solve_reachability
 from engines.questions.steady_state import solve_steady_state
+from engines.questions.until import until_probabilities
 from prism_hooks.claims import claim_of
 from tests.engines import models
 
@@ -153,6 +154,31 @@ def test_where_no_other_solution_is_affordable_no_error_is_stated():
         assert measured(result, SolverEnvironment(), reference) is result
     found = measured(result, named, lambda: (np.array([0.5, 0.5]), 1e-15))
     assert 1.0 < _claim(found, named).error < 1.0 + 1e-14
+
+
+def _slow_walk(size):
+    """A walk over so many states, a hundredth of which ends in each step: in state 0 or 1."""
+    inner = np.random.default_rng(1).integers(2, size, (size - 2, 2))
+    rows = [{0: 0.004, 1: 0.006, int(i): 0.5, int(j): 0.49} for i, j in inner]
+    return models.chain(ModelKind.DTMC, [{0: 1.0}, {1: 1.0}, *rows])
+
+
+@pytest.mark.parametrize("method", [Method.JACOBI, Method.POWER, Method.GAUSS_SEIDEL])
+def test_a_large_system_is_solved_a_second_time_if_the_first_was_little_work(method, monkeypatch):
+    size = afterwards.FEW_ROWS + 1000
+    model = _slow_walk(size)
+    target = np.arange(size) == 0
+    environment = SolverEnvironment(method=method, device=DeviceChoice.CPU)
+    result = until_probabilities(model, np.ones(size, np.bool_), target, environment)
+    exact = until_probabilities(
+        model, np.ones(size, np.bool_), target, SolverEnvironment(epsilon=1e-13)
+    )
+    assert result.error_known
+    assert distance(result.values, exact.values, absolute=False) <= result.error_estimate < 1e-3
+    monkeypatch.setattr(afterwards, "MOST_WORK", 1e5)
+    again = until_probabilities(model, np.ones(size, np.bool_), target, environment)
+    assert not again.error_known
+    np.testing.assert_array_equal(again.values, result.values)
 
 
 def test_equal_infinities_are_no_distance():

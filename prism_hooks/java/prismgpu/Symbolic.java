@@ -30,7 +30,7 @@ final class Symbolic
 	private static final String POWER = "Power method";
 	/** The part of the longest step that PRISM's power method takes; see POWER_STEP in engines/questions/steady_state.py. */
 	private static final double POWER_STEP = 0.99;
-	/** Of models of more states no diagram is made for the log alone; see COUNTED in told_solve.py. */
+	/** Of models of more states no diagram is made for the log alone. */
 	private static final int MOST_COUNTED = 1 << 18;
 	private static final String ADVERSARY = "export of an adversary";
 
