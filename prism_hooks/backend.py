@@ -347,15 +347,15 @@ class EngineBackend(Answers):
     def _find(self, problem: Any) -> None:
         environment = solver_environment(self.options, problem, Method.AUTO)
         symbolic = self._symbolic_to_expand(problem, environment)
-        model = self._model(problem, False)
+        model, named = self._model(problem, False), self.options.engine_named
         if symbolic is not None:
             from prism_hooks.symbolic import hand_over_set, read_question
 
             asked = read_question(problem, symbolic)
-            hand_over_set(problem, found_set(problem, asked, model, environment)[0])
+            hand_over_set(problem, found_set(problem, asked, model, environment, named=named)[0])
             return
         asked = Question.read(problem, model.num_states)
-        states, rows = found_set(problem, asked, model, environment)
+        states, rows = found_set(problem, asked, model, environment, named=named)
         if rows is not None:
             problem.strategy = choices_of_rows(model, rows)
         problem.found = words_of(states)

@@ -25,6 +25,9 @@ COUNTED = 1 << 18
 """Transitions of the largest graph whose searches' rounds are counted, of which there may be
 thousands."""
 
+COUNTED_AS_PRISM = 1 << 21
+"""The same where the user named the engine: PRISM takes much longer for them."""
+
 PREDECESSORS = "predecessors"
 """The task of finding them for the searches that follow."""
 
@@ -45,7 +48,12 @@ def relate(model: ExplicitModel, environment: SolverEnvironment) -> None:
 
 
 def found_set(
-    problem: Any, asked: Question, model: ExplicitModel, environment: SolverEnvironment
+    problem: Any,
+    asked: Question,
+    model: ExplicitModel,
+    environment: SolverEnvironment,
+    *,
+    named: bool = False,
 ) -> tuple[MaskArray, IndexArray | None]:
     """Return the states that a `prismgpu.Problem` asks for, and a strategy that makes them so.
 
@@ -61,6 +69,8 @@ def found_set(
         Its model.
     environment
         Which device to use.
+    named
+        Whether the user named one of PRISM's engines, whose log this is to be.
 
     Returns
     -------
@@ -71,7 +81,7 @@ def found_set(
     found = find(model, asked.remain, asked.states, direction, environment=environment)
     # Of a chain under the explicit engine PRISM tells of none.
     told = direction is not None or problem.parts is not None
-    if told and model.matrix.num_entries <= COUNTED:
+    if told and model.matrix.num_entries <= (COUNTED_AS_PRISM if named else COUNTED):
         problem.iterations = _rounds(problem, asked, model)
     if not problem.wantsStrategy or direction is None:
         return found, None
