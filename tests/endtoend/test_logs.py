@@ -113,7 +113,11 @@ DICE_LONG_RUN = ("-pf", "S=? [ d=1 ]; S>0.1 [ d=1 ]; R=? [ S ]; S=? [ d=7 ]")
 TANDEM_LONG_RUN = ("-const", "c=4", "-pf", "S=? [ sc>0 ]; R=? [ S ]")
 TWO_DICE = "simple/dice/two_dice.nm"
 WINNING = ("-pf", "Pmax=? [ F<=9 s1=7 & s2=7 ]; Rmin=? [ F s1=7 & s2=7 ]; Rmax=? [ C<=5 ]")
-REACHED = ("-pf", "P=? [ F s=7 & d=1 ]; P=? [ F s=7 ]; P>0.1 [ X (P=? [ F d=1 ] > 0.2) ]")
+REACHED = (
+    "-pf",
+    "P=? [ F s=7 & d=1 ]; filter(state, P=? [ F d=1 ], d=2); P=? [ F s=7 ]; "
+    "P>0.1 [ X (P=? [ F d=1 ] > 0.2) ]",
+)
 COIN = ("mdps/consensus/coin2.nm", "-const", "K=2")
 REACHED_BY_CHOICES = (
     "-pf",
@@ -121,7 +125,13 @@ REACHED_BY_CHOICES = (
 )
 MUTUAL = "mdps/mutual/mutual3.nm"
 CRITICAL = ("-pf", "Pmax=? [ F p1=10 ]; Pmin=? [ F p1=10 ]")
+REPEATED = (
+    "-pf",
+    "Pmax=? [ G F s1=7 & s2=7 ]; Pmax=? [ (F d1=1) & (F d2=2) ]; Pmin=? [ F G d1=1 ]",
+)
 NUMBERED = {
+    "products with automata": (TWO_DICE, *REPEATED, "-sparse", "-valiter"),
+    "products, explicit": (TWO_DICE, *REPEATED, "-explicit", "-valiter"),
     "several components": (DICE, *DICE_LONG_RUN, "-sparse", "-jacobi"),
     "the same by powers": (DICE, *DICE_LONG_RUN, "-sparse", "-power"),
     "each value": (DICE, "-pf", "S=? [ d=1 ]", "-sparse", "-jacobi", "-v"),

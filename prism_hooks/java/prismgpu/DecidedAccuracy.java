@@ -128,7 +128,11 @@ final class DecidedAccuracy extends KnownAccuracy
 	@Override
 	public String toString(Object result)
 	{
-		boolean exact = result instanceof Double && decides((Double) result);
-		return exact ? new ExactAccuracy().as(this).toString(result) : super.toString(result);
+		if (!(result instanceof Double) || !decides((Double) result))
+			return super.toString(result);
+		// PRISM's log has the error of all values behind those without one, too.
+		boolean asOthers = isPrinted() && Hooks.backend != null && Hooks.backend.printsAsPrism();
+		KnownAccuracy told = asOthers ? new KnownAccuracy(getLevel(), getErrorBound(), getType() == AccuracyType.ABSOLUTE) : new ExactAccuracy();
+		return told.as(this).toString(result);
 	}
 }

@@ -23,6 +23,9 @@ import symbolic.model.NondetModel;
  */
 public class GpuDiagramLTLModelChecker extends LTLModelChecker
 {
+	/** Of larger products the log does not count PRISM's rounds; see COUNTED_AS_PRISM in sets.py. */
+	private static final long MOST_COUNTED = 1 << 21;
+
 	public GpuDiagramLTLModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
@@ -72,11 +75,12 @@ public class GpuDiagramLTLModelChecker extends LTLModelChecker
 
 	/**
 	 * From these states an accepting end component is reached with probability 1, if they are in none; null where that is not soon
-	 * known, or the components themselves are exported, or the choices that lead to them.
+	 * known, or the components themselves are exported, or the choices that lead to them, or the log is to count PRISM's searches.
 	 */
 	private JDDNode onDiagram(Pair pair, JDDNode within, NondetModel model)
 	{
-		if (Symbolic.prism.getExportTarget() || Symbolic.tellsChoices())
+		boolean counts = Hooks.backend.printsAsPrism() && model.getNumTransitionsLong() <= MOST_COUNTED;
+		if (Symbolic.prism.getExportTarget() || Symbolic.tellsChoices() || counts)
 			return null;
 		List<JDDNode> goals = new ArrayList<>();
 		for (JDDNode accept : pair.often)

@@ -32,6 +32,12 @@ class KnownAccuracy extends Accuracy
 		return known;
 	}
 
+	/** Whether the error is printed behind a result. */
+	boolean isPrinted()
+	{
+		return inPlace == null;
+	}
+
 	/** This accuracy, printed as the one that it was made from. */
 	KnownAccuracy as(Accuracy source)
 	{
