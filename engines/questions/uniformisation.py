@@ -271,7 +271,7 @@ def _solve(
         problem, lost = _power_sum(system, exits, rate, (every, window), product, cumulative)
         done, events = sum_powers(_noting(problem, environment), environment, progress)
         error = sum_error(problem, every, lost, *sizes, product)
-        steady = done.steady if environment.notes_steady_state else 0
+        steady = done.steady if prisms and environment.notes_steady_state else 0
         noted = (Kind.STEADY(sweep=steady),) if steady else ()
         kind, ends = Kind.POWERS_SUMMED, (window.left, window.right)
         found = _Found(done, error, kind, *ends, steady=steady, events=events + noted)
