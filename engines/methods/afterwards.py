@@ -24,29 +24,32 @@ where none is found."""
 FEW_ROWS = 20_000
 """A system of no more rows is always solved a second time, on the CPU."""
 
-MOST_WORK = 2e9
-"""A larger one is if the entries times the iterations of the first time are no more than this: a
-second or two of a CPU."""
+MOST_WORK = 1e9
+"""A larger one is if its iterations have converged, and they times the entries are no more:
+half a second of a CPU."""
 
-AS_MANY = 4
+AS_MANY = 2
 """A second solve of a larger system makes at most so many times the iterations of the first."""
 
 
-def affordable(matrix: CsrMatrix, iterations: int) -> bool:
+def affordable(matrix: CsrMatrix, result: SolveResult) -> bool:
     """Return whether a system over this matrix may be solved a second time.
 
     Parameters
     ----------
     matrix
         Shape (rows, states).
-    iterations
-        What the first solve took.
+    result
+        The first solve.
     """
-    return matrix.num_rows <= FEW_ROWS or matrix.num_entries * iterations <= MOST_WORK
+    if matrix.num_rows <= FEW_ROWS:
+        return True
+    converged = result.status is Status.CONVERGED
+    return converged and matrix.num_entries * result.iterations <= MOST_WORK
 
 
 def of_our_choice(
-    environment: SolverEnvironment, matrix: CsrMatrix, iterations: int
+    environment: SolverEnvironment, matrix: CsrMatrix, result: SolveResult
 ) -> SolverEnvironment:
     """Return how a system is solved a second time: by our own method.
 
@@ -54,7 +57,7 @@ def of_our_choice(
     ----------
     environment
         How the user asked for it, by a method's name.
-    matrix, iterations
+    matrix, result
         As of `affordable`.
     """
     # A thousandth, but for what rounding leaves of it.
@@ -67,7 +70,7 @@ def of_our_choice(
         device=environment.device,
         device_number=environment.device_number,
         device_memory=environment.device_memory,
-        max_iterations=AS_MANY * iterations,
+        max_iterations=AS_MANY * result.iterations,
         max_iterations_named=True,
     )
 

@@ -116,19 +116,18 @@ def solve_reachability(
         )
         return result.at_most(greatest)
     if model.kind is ModelKind.MDP:
-        result = _solve_mdp(model, unknown, system, environment, progress, want_strategy)
+        solved = _solve_mdp(model, unknown, system, environment, progress, want_strategy)
     else:
-        result = _solve_chain(model, system, environment, progress, directly)
+        solved = _solve_chain(model, system, environment, progress, directly)
 
     again = functools.partial(solve_reachability, model, unknown, start)
 
     def other_solution() -> tuple[FloatArray, float]:
-        ours = of_our_choice(environment, *size)
+        ours = of_our_choice(environment, system.matrix, solved)
         return solution_of(again(ours, rewards=rewards, direction=direction, directly=directly))
 
-    size = (system.matrix, result.iterations)
-    reference = other_solution if affordable(*size) else None
-    result = measured(result, environment, reference).at_most(greatest)
+    reference = other_solution if affordable(system.matrix, solved) else None
+    result = measured(solved, environment, reference).at_most(greatest)
     return replace(
         result,
         unrounded=solves_exactly(model, unknown, result.values, *given, environment),
