@@ -50,7 +50,8 @@ def sparse_matrix(matrix: Any, what: str) -> CsrMatrix:
     if np.dtype(plain.dtype).kind not in "biuf":
         raise InvalidModelError(f"{what} must hold real numbers, not {plain.dtype}")
     _require_sound(plain, what)
-    rows = csr_array(plain, dtype=np.float64, copy=True)
+    # First of another type: duplicates are added up on the way, and small integers overflow.
+    rows = csr_array(plain.astype(np.float64), copy=True)
     rows.sum_duplicates()
     _require_entries(rows, what)
     rows.eliminate_zeros()

@@ -197,3 +197,10 @@ def test_several_initial_states_give_a_range():
     assert result.value == pytest.approx((0.25, 0.75))
     with pytest.raises(TypeError, match="several initial states"):
         float(result)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.bool_, np.float32])
+def test_entries_given_several_times_add_up_whatever_their_type(dtype):
+    rows, columns = np.zeros(300, dtype=int), np.ones(300, dtype=int)
+    given = sparse.coo_matrix((np.ones(300, dtype=dtype), (rows, columns)), shape=(2, 2))
+    assert pg.ctmc(given).rate_matrix.toarray()[0, 1] == 300.0
