@@ -201,7 +201,7 @@ def _fox_glynn_explicit(asked: Asked, result: SolveResult) -> str:
     rate, time, product = (found[name] for name in ("rate", "time", "product"))
     environment = asked.environment
     accuracy = f"{found['truncation']:.3g}"
-    if environment.sums_as_prism:
+    if environment.repeats_prism:
         accuracy = _java_number(environment.epsilon / 8.0)
     return (
         f"\nUniformisation: q.t = {rate} x {time} = {product}\n"

@@ -105,7 +105,7 @@ def solver_environment(options: HookOptions, problem: Any, method: Method) -> So
             slice_size=options.slice_size,
             colours=options.colours,
             precision=options.precision,
-            sums_as_prism=options.repeats_prism,
+            repeats_prism=options.repeats_prism,
             notes_steady_state=bool(problem.detectsSteadyState) and options.repeats_prism,
         )
     except ValueError as error:

@@ -242,7 +242,8 @@ def _sparse_steady(problem: Any, asked: Asked, rows: MaskArray, storage: _Storag
 
 def _power_matrix(storage: _Storage, asked: Asked, rows: MaskArray) -> None:
     """Add the line on the matrix that PRISM multiplies with: a step of the uniformised chain."""
-    matrix, size, distinct = asked.model.matrix, asked.model.num_states, 0
+    matrix, size = asked.model.matrix, asked.model.num_states
+    distinct: int | None = None
     lengths = np.where(rows, matrix.row_lengths(), 0)
     inside = int(np.count_nonzero(rows))
     entries, longest = int(lengths.sum()) + inside, int(lengths.max(initial=0)) + 1
@@ -371,7 +372,7 @@ def _matrix(
         lengths = np.where(rows, lengths, 0)
     size = len(lengths)
     if not asked.counted:
-        _add_matrix(storage, size, int(lengths.sum()), int(lengths.max(initial=0)), 0)
+        _add_matrix(storage, size, int(lengths.sum()), int(lengths.max(initial=0)), None)
         return
     row = matrix.row_of_entry()
     kept = matrix.values != 0.0
@@ -391,13 +392,16 @@ def _terminals(values: FloatArray) -> int:
     return len(distinct) and 1 + int(np.count_nonzero(np.diff(distinct) > 1e-15))
 
 
-def _add_matrix(storage: _Storage, size: int, entries: int, longest: int, distinct: int) -> None:
+def _add_matrix(
+    storage: _Storage, size: int, entries: int, longest: int, distinct: int | None
+) -> None:
     """Add the line on a matrix of some distinct values, none where they are not counted."""
     # What the number of a value, 0 among them, leaves of 32 bits must hold a state's.
-    bits = max(1, int(np.ceil(np.log2(distinct + 1))))
-    compact = distinct > 0 and size <= 1 << (32 - bits)
+    bits = max(1, int(np.ceil(np.log2((distinct or 0) + 1))))
+    compact = distinct is not None and size <= 1 << (32 - bits)
     each = 4 if compact else 12
-    kilobytes = (distinct * 8 * compact + entries * each + size * _width(longest)) / 1024
+    table = 8 * distinct if distinct is not None and compact else 0
+    kilobytes = (table + entries * each + size * _width(longest)) / 1024
     details = f"n={size}, nnz={entries}" + (", compact" if compact else "")
     storage.add("Building sparse matrix", kilobytes, details)
 

@@ -229,7 +229,7 @@ SETTINGS = record(
         "slice_size": or_null(whole(1)),
         "colours": or_null(whole(1)),
         "precision": word(list(Precision)),
-        "sums_as_prism": flag,
+        "repeats_prism": flag,
         "notes_steady_state": flag,
     },
 )

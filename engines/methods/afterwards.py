@@ -28,8 +28,8 @@ MOST_WORK = 1e9
 """A larger one is if its iterations have converged, and they times the entries are no more:
 half a second of a CPU."""
 
-AS_MANY = 2
-"""A second solve of a larger system makes at most so many times the iterations of the first."""
+AGAIN = 2e9
+"""The same of the iterations that a second solve of a larger system makes at most."""
 
 
 def affordable(matrix: CsrMatrix, result: SolveResult) -> bool:
@@ -48,16 +48,14 @@ def affordable(matrix: CsrMatrix, result: SolveResult) -> bool:
     return converged and matrix.num_entries * result.iterations <= MOST_WORK
 
 
-def of_our_choice(
-    environment: SolverEnvironment, matrix: CsrMatrix, result: SolveResult
-) -> SolverEnvironment:
+def of_our_choice(environment: SolverEnvironment, matrix: CsrMatrix) -> SolverEnvironment:
     """Return how a system is solved a second time: by our own method.
 
     Parameters
     ----------
     environment
         How the user asked for it, by a method's name.
-    matrix, result
+    matrix
         As of `affordable`.
     """
     # A thousandth, but for what rounding leaves of it.
@@ -70,7 +68,7 @@ def of_our_choice(
         device=environment.device,
         device_number=environment.device_number,
         device_memory=environment.device_memory,
-        max_iterations=AS_MANY * result.iterations,
+        max_iterations=int(AGAIN / matrix.num_entries),
         max_iterations_named=True,
     )
 

@@ -165,9 +165,10 @@ class SolverEnvironment:
         colours; None for a choice.
     precision
         What one-sided sweeps are made in; what cannot be swept in single precision says so.
-    sums_as_prism
-        Whether sums over time have PRISM's rate and its first and last terms, and steps are
-        counted that change nothing.
+    repeats_prism
+        Whether no sweep is left out that PRISM makes: sums over time have its rate and its first
+        and last terms, steps are counted that change nothing, and a steady state is solved for
+        whatever is asked of it.
     notes_steady_state
         Whether such sums, and a distribution after steps, count no more sweeps than PRISM's
         symbolic engines, which end at the first that changes little. All are made nevertheless.
@@ -191,7 +192,7 @@ class SolverEnvironment:
     slice_size: int | None = None
     colours: int | None = None
     precision: Precision = Precision.DOUBLE
-    sums_as_prism: bool = False
+    repeats_prism: bool = False
     notes_steady_state: bool = False
 
     def __post_init__(self) -> None:

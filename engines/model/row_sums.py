@@ -87,10 +87,11 @@ def are_one(matrix: CsrMatrix) -> bool:
     Parameters
     ----------
     matrix
-        Probabilities, at least one row.
+        Probabilities.
     """
     sums = _sums(matrix)
-    return bool(sums.max() - 1.0 <= ROUNDED_SUM and 1.0 - sums.min() <= ROUNDED_SUM)
+    most, least = sums.max(initial=1.0), sums.min(initial=1.0)
+    return bool(most - 1.0 <= ROUNDED_SUM and 1.0 - least <= ROUNDED_SUM)
 
 
 def _sums(matrix: CsrMatrix) -> FloatArray:

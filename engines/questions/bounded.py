@@ -367,7 +367,7 @@ def _sweep(
     method = "Power method" if system.group_offsets is None else "Value iteration"
     if steps == 0 or system.num_updates == 0:
         exact = SolveResult.exact(system.start.copy(), method)
-        return replace(exact, iterations=steps if environment.sums_as_prism else 0)
+        return replace(exact, iterations=steps if environment.repeats_prism else 0)
     started = time.perf_counter()
     engine, chosen = choose_engine(environment, system, steps)
     on_cpu = CpuEngine(environment.matrix_format)
@@ -385,7 +385,7 @@ def _sweep(
         status=Status.DIVERGED if overflown else Status.CONVERGED,
         method=method,
         # Those that are left out would change nothing.
-        iterations=steady or (steps if environment.sums_as_prism else done),
+        iterations=steady or (steps if environment.repeats_prism else done),
         change=change,
         residual=0.0,
         error_estimate=rounding * float(np.abs(values).max()) if environment.absolute else rounding,

@@ -82,7 +82,8 @@ def component_averages(
 
     Notes
     -----
-    A component whose states all have one weight needs no solve. Without bounds each of the others
+    A component whose states all have one weight needs no solve, and has one where what PRISM does
+    is repeated. Without bounds each of the others
     takes one, of its steady state; with a method of our choice small ones are eliminated together.
 
     With bounds: a chain starts afresh whenever it comes back to a state r, so that the average is
@@ -96,12 +97,15 @@ def component_averages(
         raise ValueError("long-run averages are those of a chain, not of an MDP")
     least, most = _extremes(components, weights)
     decided = least == most
-    if decided.all():
+    repeats = environment.repeats_prism and not environment.two_sided
+    wanted = np.ones_like(decided) if repeats else ~decided
+    if not wanted.any():
         return Averages(least, least, decided, 0.0, [])
     if not environment.two_sided:
         values, error, parts = _by_steady_states(
-            model, components, weights, least, ~decided, environment, progress
+            model, components, weights, least, wanted, environment, progress
         )
+        values = np.where(decided, least, values)
         return Averages(values, values, decided, error, parts)
     lower, upper = least.copy(), least.copy()
     lower[~decided], upper[~decided], parts = _between_visits(

@@ -123,7 +123,7 @@ def solve_reachability(
     again = functools.partial(solve_reachability, model, unknown, start)
 
     def other_solution() -> tuple[FloatArray, float]:
-        ours = of_our_choice(environment, system.matrix, solved)
+        ours = of_our_choice(environment, system.matrix)
         return solution_of(again(ours, rewards=rewards, direction=direction, directly=directly))
 
     reference = other_solution if affordable(system.matrix, solved) else None

@@ -102,7 +102,7 @@ def solve_steady_state(
         result = result.with_values(everywhere)
 
     def reference() -> tuple[FloatArray, float]:
-        return _other_solution(model, bscc, of_our_choice(environment, rates, result))
+        return _other_solution(model, bscc, of_our_choice(environment, rates))
 
     return measured(result, environment, reference if affordable(rates, result) else None)
 

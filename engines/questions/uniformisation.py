@@ -253,9 +253,12 @@ def _solve(
     # The largest rate itself, not a little more: fewest sweeps. The aperiodicity that more would
     # bring serves limits, not sums.
     rate = float(exits.max(initial=0.0))
-    if rate * time_bound == 0.0:
-        return _unmoved(values, cumulative)
     prisms = _prisms_accuracy(environment)
+    if rate * time_bound == 0.0:
+        unmoved = _unmoved(values, cumulative)
+        if prisms is None or fastest * time_bound == 0.0:
+            return unmoved
+        return _counted_at_rest(unmoved, fastest * PRISMS_FACTOR, time_bound, prisms, environment)
     if prisms is not None:
         rate = fastest * PRISMS_FACTOR
     product = rate * time_bound
@@ -272,9 +275,8 @@ def _solve(
         done, events = sum_powers(_noting(problem, environment), environment, progress)
         error = sum_error(problem, every, lost, *sizes, product)
         steady = done.steady if prisms and environment.notes_steady_state else 0
-        noted = (Kind.STEADY(sweep=steady),) if steady else ()
         kind, ends = Kind.POWERS_SUMMED, (window.left, window.right)
-        found = _Found(done, error, kind, *ends, steady=steady, events=events + noted)
+        found = _Found(done, error, kind, *ends, steady=steady, events=events + _noted(steady))
     done, error = found.done, found.error
     values[slice(None) if system.states is None else system.states] = done.values
     rounding = found.rounding(values)
@@ -313,6 +315,27 @@ def _unmoved(values: FloatArray, cumulative: bool) -> SolveResult:
         rounding = ROUNDING_A_SWEEP * float(values.max(initial=0.0))
         exact = replace(exact, error_estimate=rounding)
     return replace(exact, two_sided=True, bounds=bounds if cumulative else (values, values))
+
+
+def _counted_at_rest(
+    unmoved: SolveResult,
+    rate: float,
+    time_bound: float,
+    prisms: float,
+    environment: SolverEnvironment,
+) -> SolveResult:
+    """Return a result with the terms that PRISM sums where all jumps are self-loops."""
+    window = prisms_weights(rate * time_bound, prisms)
+    nothing = Summed(unmoved.values, window.right, 1, 0.0, 0.0, unmoved.cost)
+    steady = int(environment.notes_steady_state and window.right > 0)
+    kind, ends = Kind.POWERS_SUMMED, (window.left, window.right)
+    found = _Found(nothing, SumError(0.0, 0.0), kind, *ends, steady=steady, events=_noted(steady))
+    events = (*found.events, found.event(rate, time_bound, 0.0))
+    return replace(unmoved, iterations=found.counted(environment), events=events)
+
+
+def _noted(steady: int) -> Events:
+    return (Kind.STEADY(sweep=steady),) if steady else ()
 
 
 def _refuse_overflow(
@@ -404,7 +427,7 @@ def _squared(
 def _prisms_accuracy(environment: SolverEnvironment) -> float | None:
     """Return the accuracy of PRISM's weights, where those are summed."""
     accuracy = environment.epsilon / PRISMS_FINER
-    return accuracy if environment.sums_as_prism and accuracy >= PRISMS_FINEST else None
+    return accuracy if environment.repeats_prism and accuracy >= PRISMS_FINEST else None
 
 
 def _weights(

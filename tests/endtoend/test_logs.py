@@ -125,12 +125,21 @@ REACHED_BY_CHOICES = (
 )
 MUTUAL = "mdps/mutual/mutual3.nm"
 CRITICAL = ("-pf", "Pmax=? [ F p1=10 ]; Pmin=? [ F p1=10 ]")
+# Nobody asks for the value of the inner formula.
+NOWHERE = ("-pf", "P=? [ P>=0 [ X d=1 ] W P>0.99 [ G F d=2 ] ]")
+NOWHERE_BY_CHOICES = ("-pf", "Pmin=? [ Pmin>=0 [ X d1=1 ] W Pmin>0.99 [ G F d1=2 ] ]")
+TANDEM = ("ctmcs/tandem/tandem.sm", "-const", "c=4")
+CONSTANT = ("-pf", "S=? [ sc>=0 ]; S>0.2 [ sc>=0 ]; S=? [ sc>9 ]")
 REPEATED = (
     "-pf",
     "Pmax=? [ G F s1=7 & s2=7 ]; Pmax=? [ (F d1=1) & (F d2=2) ]; Pmin=? [ F G d1=1 ]",
 )
 NUMBERED = {
     "products with automata": (TWO_DICE, *REPEATED, "-sparse", "-valiter"),
+    "an empty product": (DICE, *NOWHERE, "-explicit", "-jacobi"),
+    "an empty product of choices": (TWO_DICE, *NOWHERE_BY_CHOICES, "-explicit", "-valiter"),
+    "the long run of a constant": (*TANDEM, *CONSTANT, "-sparse", "-power"),
+    "the same, not converged": (*TANDEM, *CONSTANT, "-sparse", "-jacobi", "-maxiters", "4"),
     "products, explicit": (TWO_DICE, *REPEATED, "-explicit", "-valiter"),
     "several components": (DICE, *DICE_LONG_RUN, "-sparse", "-jacobi"),
     "the same by powers": (DICE, *DICE_LONG_RUN, "-sparse", "-power"),
@@ -271,10 +280,13 @@ rewards s=1 : 1; endrewards
 """
 
 
+@pytest.mark.parametrize("only_loops", [False, True], ids=["a walk", "loops alone"])
 @pytest.mark.parametrize("engine", ["-explicit", "-sparse"])
-def test_sums_over_time_are_prisms_where_states_have_loops(prism_gpu, prism, tmp_path, engine):
+def test_sums_over_time_are_prisms_where_states_have_loops(
+    prism_gpu, prism, tmp_path, engine, only_loops
+):
     model = tmp_path / "walk.sm"
-    model.write_text(SELF_LOOP)
+    model.write_text(SELF_LOOP.replace("(s'=1)", "(s'=0)") if only_loops else SELF_LOOP)
     asked = "P=? [ F<=1 s=1 ]; P=? [ F=1 s=1 ]; R=? [ I=1 ]; R=? [ C<=1 ]"
     words = (model, "-pf", asked, engine, "-jacobi")
     ours, theirs = prism_gpu(*words, "-nogpu").output, prism(*words).output
@@ -325,6 +337,17 @@ def test_steps_are_told_to_end_where_prism_ends_them(prism_gpu, prism, tmp_path)
         ours, theirs = prism_gpu(*words, "-nogpu").output, prism(*words).output
         assert ("Steady state detected" in theirs) == ("-nossdetect" not in more)
         assert numbered_lines_of(ours) == numbered_lines_of(theirs)
+
+
+@pytest.mark.parametrize("engine", ["-explicit", "-sparse"])
+@pytest.mark.parametrize("bound", ["P<=1", "P>=0", "P>=1", "P>0.5"])
+def test_what_is_not_searched_for_is_compared_all_the_same(
+    prism_gpu, prism_examples, bound, engine
+):
+    asked = ("-pf", f"{bound} [ s<7 W s=8 ]; {bound} [ G s<6 ]; {bound} [ F s=7 ]")
+    run = prism_gpu(prism_examples / DICE, *asked, engine, "-jacobi", "-nopre", "-nogpu")
+    trivial = str(bound in ("P<=1", "P>=0")).lower()
+    assert re.findall(r"^Result: (\S+)", run.output, re.M) == [trivial, trivial, "true"]
 
 
 def test_a_single_state_has_nothing_to_compute(prism_gpu, prism, tmp_path):

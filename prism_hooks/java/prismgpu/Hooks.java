@@ -435,6 +435,11 @@ public final class Hooks
 		Accuracy accuracy = probs.getAccuracy();
 		if (!(accuracy instanceof DecidedAccuracy) || !(probs.getType() instanceof TypeDouble))
 			return probs;
+		if (Comparison.asksForCertainty()) {
+			// The numbers are compared, as those of a formula that is not negated.
+			probs.setAccuracy(null);
+			return probs;
+		}
 		double largest = 0.0;
 		for (double value : probs.getDoubleArray())
 			largest = Math.max(largest, 1.0 - value);
