@@ -68,7 +68,7 @@ def of_our_choice(environment: SolverEnvironment, matrix: CsrMatrix) -> SolverEn
         device=environment.device,
         device_number=environment.device_number,
         device_memory=environment.device_memory,
-        max_iterations=int(AGAIN / matrix.num_entries),
+        max_iterations=int(AGAIN / max(1, matrix.num_entries)),
         max_iterations_named=True,
     )
 
