@@ -14,6 +14,7 @@ from typing import Any
 from engines.model.environment import Method
 from engines.model.events import Event, Kind
 from engines.model.result import SolveResult, Status
+from engines.questions.uniformisation import PRISMS_FINER
 from prism_hooks.options import HookOptions
 from prism_hooks.report import Ending
 from prism_hooks.sparse_lines import bounded_lines, sparse_lines
@@ -202,7 +203,7 @@ def _fox_glynn_explicit(asked: Asked, result: SolveResult) -> str:
     environment = asked.environment
     accuracy = f"{found['truncation']:.3g}"
     if environment.repeats_prism:
-        accuracy = _java_number(environment.epsilon / 8.0)
+        accuracy = _java_number(environment.epsilon / PRISMS_FINER)
     return (
         f"\nUniformisation: q.t = {rate} x {time} = {product}\n"
         f"Fox-Glynn ({accuracy}): left = {found['left']}, right = {found['right']}"

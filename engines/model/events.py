@@ -177,6 +177,17 @@ class _Words(Formatter):
 _WORDS = _Words()
 
 
+def steady_at(sweep: int) -> Events:
+    """Return that PRISM takes a sweep for the last; nothing for sweep 0, which is none.
+
+    Parameters
+    ----------
+    sweep
+        Its number, counted from 1.
+    """
+    return (Kind.STEADY(sweep=sweep),) if sweep else ()
+
+
 def told(events: Iterable[Event]) -> str:
     """Return what the log says of events: each once.
 

@@ -19,7 +19,7 @@ from engines.host.engine import CpuEngine
 from engines.host.products import transposed
 from engines.methods.iterate import BATCH_SECONDS, FIRST_BATCH
 from engines.model.environment import SolverEnvironment
-from engines.model.events import Kind
+from engines.model.events import steady_at
 from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.progress import Measure, Progress, SweepReport
 from engines.model.result import ExactValues, SolveResult, Status
@@ -393,7 +393,7 @@ def _sweep(
         setup_seconds=setup,
         sweeping_seconds=sweeper.seconds,
         cost=sweeper.cost,
-        events=(prepared or chosen) + in_double + ((Kind.STEADY(sweep=steady),) if steady else ()),
+        events=(prepared or chosen) + in_double + steady_at(steady),
     )
 
 

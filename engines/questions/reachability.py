@@ -15,7 +15,7 @@ from engines.devices.graph import operations_of
 from engines.errors import UnsupportedError
 from engines.host.watched import relaxation, sweeps_in_colours
 from engines.methods import direct, elimination
-from engines.methods.afterwards import affordable, measured, of_our_choice, solution_of
+from engines.methods.afterwards import checked, solution_of
 from engines.methods.policy_iteration import DirectPolicyIteration, ImproperPolicyError
 from engines.methods.strategy import ANY_CHOICE, optimal_rows
 from engines.model.decided import decided_values
@@ -120,14 +120,12 @@ def solve_reachability(
     else:
         solved = _solve_chain(model, system, environment, progress, directly)
 
-    again = functools.partial(solve_reachability, model, unknown, start)
+    solve = functools.partial(solve_reachability, model, unknown, start)
 
-    def other_solution() -> tuple[FloatArray, float]:
-        ours = of_our_choice(environment, system.matrix)
-        return solution_of(again(ours, rewards=rewards, direction=direction, directly=directly))
+    def again(ours: SolverEnvironment) -> tuple[FloatArray, float]:
+        return solution_of(solve(ours, rewards=rewards, direction=direction, directly=directly))
 
-    reference = other_solution if affordable(system.matrix, solved) else None
-    result = measured(solved, environment, reference).at_most(greatest)
+    result = checked(solved, environment, system.matrix, again).at_most(greatest)
     return replace(
         result,
         unrounded=solves_exactly(model, unknown, result.values, *given, environment),

@@ -12,7 +12,7 @@ from engines.graph.components import closed_part
 from engines.host.products import sums_beside_diagonal, transposed
 from engines.host.watched import relaxation
 from engines.methods import direct, elimination
-from engines.methods.afterwards import affordable, measured, of_our_choice, solution_of
+from engines.methods.afterwards import checked, solution_of
 from engines.model.csr import CsrMatrix
 from engines.model.environment import Convention, Method, SolverEnvironment
 from engines.model.explicit import ExplicitModel, ModelKind
@@ -101,10 +101,10 @@ def solve_steady_state(
         everywhere[states] = result.values
         result = result.with_values(everywhere)
 
-    def reference() -> tuple[FloatArray, float]:
-        return _other_solution(model, bscc, of_our_choice(environment, rates))
+    def again(ours: SolverEnvironment) -> tuple[FloatArray, float]:
+        return _other_solution(model, bscc, ours)
 
-    return measured(result, environment, reference if affordable(rates, result) else None)
+    return checked(result, environment, rates, again)
 
 
 def _other_solution(

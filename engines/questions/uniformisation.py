@@ -26,7 +26,7 @@ from engines.methods.squaring import squared_sum
 from engines.model.csr import CsrMatrix
 from engines.model.decided import decided_values
 from engines.model.environment import Convention, SolverEnvironment
-from engines.model.events import Event, Events, Kind
+from engines.model.events import Event, Events, Kind, steady_at
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.model.progress import Progress
 from engines.model.result import SolveResult, Status, SweepCost
@@ -276,7 +276,7 @@ def _solve(
         error = sum_error(problem, every, lost, *sizes, product)
         steady = done.steady if prisms and environment.notes_steady_state else 0
         kind, ends = Kind.POWERS_SUMMED, (window.left, window.right)
-        found = _Found(done, error, kind, *ends, steady=steady, events=events + _noted(steady))
+        found = _Found(done, error, kind, *ends, steady=steady, events=events + steady_at(steady))
     done, error = found.done, found.error
     values[slice(None) if system.states is None else system.states] = done.values
     rounding = found.rounding(values)
@@ -329,13 +329,11 @@ def _counted_at_rest(
     nothing = Summed(unmoved.values, window.right, 1, 0.0, 0.0, unmoved.cost)
     steady = int(environment.notes_steady_state and window.right > 0)
     kind, ends = Kind.POWERS_SUMMED, (window.left, window.right)
-    found = _Found(nothing, SumError(0.0, 0.0), kind, *ends, steady=steady, events=_noted(steady))
+    found = _Found(
+        nothing, SumError(0.0, 0.0), kind, *ends, steady=steady, events=steady_at(steady)
+    )
     events = (*found.events, found.event(rate, time_bound, 0.0))
     return replace(unmoved, iterations=found.counted(environment), events=events)
-
-
-def _noted(steady: int) -> Events:
-    return (Kind.STEADY(sweep=steady),) if steady else ()
 
 
 def _refuse_overflow(

@@ -131,7 +131,7 @@ final class DecidedAccuracy extends KnownAccuracy
 		if (!(result instanceof Double) || !decides((Double) result))
 			return super.toString(result);
 		// PRISM's log has the error of all values behind those without one, too.
-		boolean asOthers = isPrinted() && Hooks.backend != null && Hooks.backend.printsAsPrism();
+		boolean asOthers = isPrinted() && Hooks.printsAsPrism();
 		KnownAccuracy told = asOthers ? new KnownAccuracy(getLevel(), getErrorBound(), getType() == AccuracyType.ABSOLUTE) : new ExactAccuracy();
 		return told.as(this).toString(result);
 	}

@@ -79,7 +79,7 @@ public class GpuDiagramLTLModelChecker extends LTLModelChecker
 	 */
 	private JDDNode onDiagram(Pair pair, JDDNode within, NondetModel model)
 	{
-		boolean counts = Hooks.backend.printsAsPrism() && model.getNumTransitionsLong() <= MOST_COUNTED;
+		boolean counts = Hooks.printsAsPrism() && model.getNumTransitionsLong() <= MOST_COUNTED;
 		if (Symbolic.prism.getExportTarget() || Symbolic.tellsChoices() || counts)
 			return null;
 		List<JDDNode> goals = new ArrayList<>();

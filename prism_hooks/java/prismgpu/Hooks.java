@@ -423,6 +423,12 @@ public final class Hooks
 		return new DecidedAccuracy(guaranteed ? AccuracyLevel.BOUNDED : AccuracyLevel.ESTIMATED_BOUNDED, errorBound, absolute, decided, complements);
 	}
 
+	/** Whether what is printed behind results is PRISM's. */
+	static boolean printsAsPrism()
+	{
+		return backend != null && backend.printsAsPrism();
+	}
+
 	/** Whether PRISM computes a path formula's probabilities as those that it does not hold. */
 	static boolean isNegated(Expression expr) throws PrismException
 	{

@@ -148,7 +148,7 @@ final class Symbolic
 		StateValues values = work.run();
 		if (values.getAccuracy() == null)
 			values.setAccuracy(ExactAccuracy.listing(last));
-		if (Hooks.backend != null && Hooks.backend.printsAsPrism())
+		if (Hooks.printsAsPrism())
 			KnownAccuracy.printedAs("", values.getAccuracy());
 		return values;
 	}
