@@ -287,21 +287,20 @@ class OpenedModel:
         single = bool(prop.getExpression().returnsSingleValue())
         prism.setStoreVector(not single)
         result = prism_call(prism.modelCheck, properties, prop)
-        value = _python_value(result.getResult())
+        found = result.getResult()
+        value = _python_value(found)
         vector: StateVector | None = None
         if not single:
             vector = built.vector(result.getVector(), str(prop.getType()))
         elif not isinstance(value, str):
             vector = np.full(built.num_states, value)
-        accuracy, error, proven = result.getAccuracy(), None, False
-        if accuracy is not None and isinstance(value, float):
-            error = float(accuracy.getAbsoluteErrorBound(value))
-            proven = str(accuracy.getLevel()) in ("EXACT", "BOUNDED")
+        accuracy = result.getAccuracy()
+        error, proven = (None, False) if accuracy is None else _error(accuracy, found)
         return CheckResult(
             property=text,
             value=value,
             vector=vector,
-            accuracy="" if accuracy is None else str(accuracy.toString(result.getResult())),
+            accuracy="" if accuracy is None else str(accuracy.toString(found)),
             error=error,
             proven=proven,
             solves=tuple(backend.solves),
@@ -321,6 +320,17 @@ def const_switch(constants: Mapping[str, Constant]) -> str:
         f"{name}={texts[value] if isinstance(value, bool) else value}"
         for name, value in constants.items()
     )
+
+
+def _error(accuracy: Any, found: Any) -> tuple[float | None, bool]:
+    """Return the absolute error of a number, or of a range's ends, and whether it is proven."""
+    is_range = isinstance(found, jvm.java_class("prism.Interval"))
+    ends = (found.lower, found.upper) if is_range else (found,)
+    numbers = [_python_value(end) for end in ends]
+    if not all(isinstance(number, float) for number in numbers):
+        return None, False
+    error = max(float(accuracy.getAbsoluteErrorBound(number)) for number in numbers)
+    return error, str(accuracy.getLevel()) in ("EXACT", "BOUNDED")
 
 
 def _python_value(value: Any) -> float | bool | str:

@@ -339,11 +339,12 @@ def summary(solves: Sequence[SolveResult]) -> Summary:
 
 def _error(found: CheckResult) -> tuple[float | None, bool]:
     """Return the absolute error of a value, and whether it is proven."""
-    accuracy, value = found.accuracy, found.value
-    if accuracy is None or not isinstance(value, float):
+    accuracy = found.accuracy
+    number = None if accuracy is None else accuracy.less_known(found.value)
+    if accuracy is None or number is None:
         return None, False
-    error = float(accuracy.errors(np.array([value]))[0])
-    return error, bool(accuracy.guaranteed or value in accuracy.decided)
+    error = float(accuracy.errors(np.array([number]))[0])
+    return error, bool(accuracy.guaranteed or number in accuracy.decided)
 
 
 def _warn(text: str, solves: Sequence[SolveResult], asked: Asked) -> None:

@@ -7,7 +7,8 @@ from enum import Enum
 
 import numpy as np
 
-from bridge.language.text import double_text
+from bridge.language.ast import Value
+from bridge.language.text import Range, double_text
 from engines.arrays import FloatArray, MaskArray
 from engines.errors import ConvergenceError
 from engines.model.comparison import HOLDS
@@ -19,6 +20,10 @@ from prism_hooks.report import Ending
 
 TESTING_ERROR = 1e-5
 """The relative error that PRISM assumes of values whose accuracy is unknown or an estimate."""
+
+
+ROUNDING = 2.0**-53
+"""What each value of a sum adds to the relative error of the sum at most."""
 
 
 class Bounded(Enum):
@@ -79,6 +84,42 @@ class Accuracy:
         if np.isinf(value):
             return 0.0
         return self.error / abs(value) if value != 0.0 else float("inf")
+
+    def less_known(self, value: Value | Range) -> float | None:
+        """Return the number of a result that has the largest error; None for a result without.
+
+        Parameters
+        ----------
+        value
+            The result: of a range, the end with the larger error is returned.
+        """
+        if isinstance(value, tuple):
+            low, high = value
+            at_low, at_high = self.errors(np.array(value))
+            lower = abs(low) < abs(high) if at_low == at_high else at_low > at_high
+            return low if lower else high
+        return value if isinstance(value, float) else None
+
+    def of_sum(self, total: float, states: int, times: int) -> Accuracy:
+        """Return the accuracy of a sum or mean of values with this one, none of them negative.
+
+        Parameters
+        ----------
+        total
+            The sum or the mean.
+        states
+            How many values it is of.
+        times
+            How often the absolute error of a value is in it.
+        """
+        rounding = states * ROUNDING
+        if self.error == 0.0:
+            return Accuracy(ROUNDING_OF_STEPS + rounding, absolute=False)
+        if self.absolute:
+            error = self.error * times + rounding * abs(total)
+        else:
+            error = self.error + rounding
+        return Accuracy(error, absolute=self.absolute, guaranteed=self.guaranteed)
 
     def at_least(self, error: float) -> Accuracy:
         """Return an accuracy that claims no smaller error, but for values that are decided.

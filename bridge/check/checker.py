@@ -73,10 +73,14 @@ class CheckResult:
     @property
     def text(self) -> str:
         """The result as PRISM's report shows it, the remark on its accuracy included."""
-        shown = value_text(self.value)
-        if self.accuracy is None or not isinstance(self.value, float):
-            return shown
-        return f"{shown} ({self.accuracy.remark(self.value)})"
+        remark = self.remark
+        return f"{value_text(self.value)} ({remark})" if remark else value_text(self.value)
+
+    @property
+    def remark(self) -> str:
+        """The remark on the accuracy alone; empty for none."""
+        number = None if self.accuracy is None else self.accuracy.less_known(self.value)
+        return "" if self.accuracy is None or number is None else self.accuracy.remark(number)
 
 
 @dataclass

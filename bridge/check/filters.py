@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -188,8 +188,14 @@ class _Application:
             raise InvalidModelError(f'Unrecognised filter type "{self._node.kind}"')
         return handler()
 
-    def _single(self, value: Value) -> Filtered:
-        return Filtered(Outcome(everywhere(value, len(self._states))), value)
+    def _single(self, value: Value, accuracy: Accuracy | None = None) -> Filtered:
+        return Filtered(Outcome(everywhere(value, len(self._states))), value, accuracy)
+
+    def _summed(self, value: Value, times: int) -> Filtered:
+        accuracy = self._outcome.accuracy
+        if accuracy is not None:
+            accuracy = accuracy.of_sum(float(value), len(self._selected), times)
+        return self._single(value, accuracy)
 
     def _python(self, value: object) -> Value:
         number: Value = value.item() if isinstance(value, np.generic) else value  # type: ignore[assignment]
@@ -217,7 +223,7 @@ class _Application:
         else:
             log(f"{text}:")
             self._print_states(match)
-        return self._single(value)
+        return self._single(value, self._outcome.accuracy)
 
     def _argument(self) -> Filtered:
         value = self._extreme_value()
@@ -253,12 +259,12 @@ class _Application:
     def _sum(self) -> Filtered:
         value = self._python(self._selected.sum())
         self._checker.log(f"\nSum over {self._where}: {value_text(value)}")
-        return self._single(value)
+        return self._summed(value, len(self._selected))
 
     def _average(self) -> Filtered:
         value = float(self._selected.mean(dtype=np.float64))
         self._checker.log(f"\nAverage over {self._where}: {value_text(value)}")
-        return self._single(value)
+        return self._summed(value, 1)
 
     def _first(self) -> Filtered:
         value = self._python(self._selected[0])
@@ -271,14 +277,13 @@ class _Application:
         else:
             where = "the first state" if self._all else "first state satisfying filter"
         self._checker.log(f"\nValue in {where}: {value_text(value)}")
-        accuracy = self._outcome.accuracy if self._node.kind == "state" else None
-        return replace(self._single(value), accuracy=accuracy)
+        return self._single(value, self._outcome.accuracy)
 
     def _range(self) -> Filtered:
         low, high = self._python(self._selected.min()), self._python(self._selected.max())
         where = "initial states" if self._chosen == INIT else self._where
         self._checker.log(f"\nRange of values over {where}: {value_text((low, high))}")
-        return Filtered(self._outcome, (low, high))
+        return Filtered(self._outcome, (low, high), self._outcome.accuracy)
 
     def _forall(self) -> Filtered:
         value = bool(self._selected.all())

@@ -168,15 +168,12 @@ class ModelOpenedHere:
             log=self._log,
         )
         result = checker.check(asked.expression)
-        value, accuracy = result.value, result.accuracy
-        remark = ""
-        if accuracy is not None and isinstance(value, float):
-            remark = accuracy.remark(value)
+        value = result.value
         return CheckResult(
             property=text,
             value=value_text(value) if isinstance(value, tuple) else value,
             vector=values_of_states(result, asked.expression, model.model.num_states),
-            accuracy=remark,
+            accuracy=result.remark,
         )
 
 

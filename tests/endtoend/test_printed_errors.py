@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 import pytest
 
@@ -39,6 +40,50 @@ def test_the_exact_value_lies_within_what_is_printed(prism_gpu, tmp_path, kind, 
     for (value, error), expected in zip(RESULT.findall(run.output), exact, strict=True):
         wanted = expected / sum(weights)
         assert abs(float(value) - wanted) <= float(error) < 1e-3 * wanted
+
+
+FILTERS = ("min", "max", "avg", "sum", "first")
+ROUNDED = {"up": 0.3, "down": 0.7, "low": 0.7, "high": 0.3}
+"""Probabilities that are no doubles."""
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("-sparse",), ("-explicit", "-ii"), ("-frontend", "builtin")]
+)
+def test_what_filters_make_of_values_has_an_error_that_covers_the_exact_one(
+    prism_gpu, tmp_path, words
+):
+    model = tmp_path / "queue.prism"
+    model.write_text(QUEUE.format(kind="dtmc", **ROUNDED))
+    asked = [f"filter({kind}, R=? [ F s=9 ], s>2 & s<9)" for kind in FILTERS]
+    asked.append("filter(range, R=? [ F s=9 ], s>2 & s<9)")
+    run = prism_gpu(str(model), "-pf", "; ".join(asked), *words)
+    lines = re.findall(r"^Result: (\S+) \(\+/- (\S+)(?: estimated)?;", run.output, re.MULTILINE)
+    # What is earned from s until s + 1 for the first time: each state is left upwards with 3/10.
+    costs = [Fraction(0)]
+    for s in range(1, 9):
+        costs.append((10 * s + 7 * costs[-1]) / 3)
+    values = [sum(costs[s:], start=Fraction(0)) for s in range(3, 9)]
+    total = sum(values)
+    exact = [min(values), max(values), total / len(values), total, values[0]]
+    assert len(lines) == len(asked)
+    for (value, error), wanted in zip(lines, exact, strict=False):
+        assert abs(Fraction(value) - wanted) <= Fraction(error) <= wanted / 100_000
+    low, high = map(Fraction, lines[-1][0].strip("[]").split(","))
+    for end, wanted in ((low, min(values)), (high, max(values))):
+        assert abs(end - wanted) <= Fraction(lines[-1][1])
+
+
+def test_nothing_stands_behind_filters_where_prism_has_nothing(prism_gpu, prism, tmp_path):
+    model = tmp_path / "queue.prism"
+    model.write_text(QUEUE.format(kind="dtmc", **ROUNDED))
+    asked = "; ".join(f"filter({kind}, R=? [ F s=9 ], s>2 & s<9)" for kind in (*FILTERS, "range"))
+    words = (str(model), "-pf", asked, "-explicit", "-power", "-maxiters", "1000000")
+    ours, theirs = (
+        re.findall(r"^Result: \S+(.*)$", run(*words).output, re.MULTILINE)
+        for run in (prism_gpu, prism)
+    )
+    assert ours == theirs == [""] * 6
 
 
 @pytest.mark.parametrize("engine", [(), ("-explicit",)], ids=["default", "explicit"])

@@ -63,13 +63,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	public StateValues checkExpression(Model<?> asked, Expression expr, BitSet statesOfInterest) throws PrismException
 	{
 		Model<?> model = ParallelTransitions.original(asked);
-		Moment.require(model, expr, constantValues);
-		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
-		if (answer == null)
-			answer = StateSets.of(this, model, expr, statesOfInterest);
-		if (answer != null)
-			return answer;
-		return Comparison.in(expr, constantValues, () -> Arithmetic.told(expr, super.checkExpression(model, expr, statesOfInterest)));
+		return Evaluation.explicit(this, model, expr, statesOfInterest, propertiesFile, result, () -> super.checkExpression(model, expr, statesOfInterest));
 	}
 
 	// PRISM builds the products with automata here, those of CTMCs too.

@@ -54,13 +54,7 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	@Override
 	public StateValues checkExpression(Model<?> model, Expression expr, BitSet statesOfInterest) throws PrismException
 	{
-		Moment.require(model, expr, constantValues);
-		StateValues answer = Operators.answer(this, model, expr, propertiesFile);
-		if (answer == null)
-			answer = StateSets.of(this, model, expr, statesOfInterest);
-		if (answer != null)
-			return answer;
-		return Comparison.in(expr, constantValues, () -> Arithmetic.told(expr, super.checkExpression(model, expr, statesOfInterest)));
+		return Evaluation.explicit(this, model, expr, statesOfInterest, propertiesFile, result, () -> super.checkExpression(model, expr, statesOfInterest));
 	}
 
 	@Override

@@ -23,7 +23,7 @@ public class GpuNondetModelChecker extends NondetModelChecker
 	@Override
 	public StateValues checkExpression(Expression expr, JDDNode statesOfInterest) throws PrismException
 	{
-		return Symbolic.kept(expr, Comparison.in(expr, constantValues, () -> GraphSearch.in(model, () -> super.checkExpression(expr, statesOfInterest))), model);
+		return Evaluation.symbolic(model, expr, constantValues, result, () -> super.checkExpression(expr, statesOfInterest));
 	}
 
 	@Override

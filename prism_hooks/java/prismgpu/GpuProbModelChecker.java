@@ -24,7 +24,7 @@ public class GpuProbModelChecker extends ProbModelChecker
 	@Override
 	public StateValues checkExpression(Expression expr, JDDNode statesOfInterest) throws PrismException
 	{
-		return Symbolic.kept(expr, Comparison.in(expr, constantValues, () -> GraphSearch.in(model, () -> super.checkExpression(expr, statesOfInterest))), model);
+		return Evaluation.symbolic(model, expr, constantValues, result, () -> super.checkExpression(expr, statesOfInterest));
 	}
 
 	@Override

@@ -1,6 +1,7 @@
 package prismgpu;
 
 import prism.Accuracy;
+import prism.Interval;
 
 /**
  * What the engines know of the error of values. Where the log is to be PRISM's, and PRISM prints something else behind a result, so do
@@ -49,6 +50,8 @@ class KnownAccuracy extends Accuracy
 	@Override
 	public String toString(Object result)
 	{
+		if (result instanceof Interval && ((Interval) result).lower instanceof Double)
+			return toString(lessKnown((Interval) result));
 		if (inPlace == null)
 			return super.toString(result);
 		if (result instanceof Double && getLevel() != AccuracyLevel.EXACT_FLOATING_POINT) {
@@ -56,6 +59,15 @@ class KnownAccuracy extends Accuracy
 			largestRelative = Math.max(largestRelative, getRelativeErrorBound((Double) result));
 		}
 		return inPlace;
+	}
+
+	/** The end of a range that has the larger error. */
+	private Double lessKnown(Interval range)
+	{
+		Double low = (Double) range.lower, high = (Double) range.upper;
+		double atLow = getAbsoluteErrorBound(low), atHigh = getAbsoluteErrorBound(high);
+		boolean lower = atLow == atHigh ? Math.abs(low) < Math.abs(high) : atLow > atHigh;
+		return lower ? low : high;
 	}
 
 	/** The line on the errors that were not printed, which is told once; empty for none. */

@@ -23,6 +23,8 @@ def apply(kind, values, accuracy=None):
         mask=lambda _: np.ones(len(values), dtype=bool),
         outcome=lambda _: Outcome(values, accuracy),
         log=lambda _: None,
+        print_vector=lambda *_: None,
+        verbose=False,
         model=SimpleNamespace(initial_states=np.arange(len(values)) == 0),
     )
     return apply_filter(checker, Filter(kind, ANYTHING, None))
@@ -52,10 +54,42 @@ def test_a_relative_error_is_that_of_the_value_compared(kind, near, equal):
     assert found.vector.values.tolist() == [True, equal]
 
 
-def test_the_accuracy_is_told_of_the_one_state_of_a_state_filter():
+@pytest.mark.parametrize("kind", ["state", "first", "min", "max", "range"])
+def test_what_takes_values_as_they_are_has_their_accuracy(kind):
     accuracy = Accuracy(1e-7)
-    assert apply("state", [0.5], accuracy).accuracy is accuracy
-    assert apply("first", [0.5], accuracy).accuracy is None
+    assert apply(kind, [0.5], accuracy).accuracy is accuracy
+    assert apply(kind, [0.5]).accuracy is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "accuracy", "least"),
+    [
+        ("avg", Accuracy(1e-7), 1e-7),
+        ("sum", Accuracy(1e-7), 3e-7),
+        ("sum", Accuracy(1e-7, absolute=False, guaranteed=True), 1e-7),
+        ("avg", Accuracy(0.0), 3 * 2.0**-53),
+        # What is decided of a value is not decided of a mean.
+        ("avg", Accuracy(1e-7, decided=(2.0,)), 1e-7),
+    ],
+)
+def test_sums_add_up_absolute_errors_and_roundings(kind, accuracy, least):
+    found = apply(kind, [1.0, 2.0, 3.0], accuracy).accuracy
+    assert least < found.error < 1.001 * least + 2e-12
+    assert found.guaranteed == accuracy.guaranteed
+    assert not found.decided
+
+
+@pytest.mark.parametrize(
+    ("ends", "accuracy", "end"),
+    [
+        ((1.0, 2.0), Accuracy(0.1, absolute=False), 2.0),
+        ((1.0, 2.0), Accuracy(0.1), 1.0),
+        ((0.0, 2.0), Accuracy(0.1, decided=(0.0,)), 2.0),
+        ((0.5, 1.0), Accuracy(0.1, absolute=False, decided=(1.0,)), 0.5),
+    ],
+)
+def test_behind_a_range_stands_the_larger_error_of_its_ends(ends, accuracy, end):
+    assert accuracy.less_known(ends) == end
 
 
 @pytest.mark.parametrize(

@@ -179,4 +179,4 @@ def test_exact_values_from_bounded_ones_are_as_bounded():
 def test_several_initial_states_have_a_range():
     result, log = check(two_sources(), 'S=? [ "goal" ]')
     assert NOT_BOUNDED not in log
-    assert result.text == "[0.25,0.5]"
+    assert re.fullmatch(r"\[0\.25,0\.5\] \(\+/- \S+; rel err \S+\)", result.text)

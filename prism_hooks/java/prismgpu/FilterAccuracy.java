@@ -1,0 +1,112 @@
+package prismgpu;
+
+import java.util.function.Function;
+import java.util.function.ToDoubleFunction;
+
+import parser.ast.Expression;
+import parser.ast.ExpressionFilter;
+import prism.Accuracy;
+import prism.Accuracy.AccuracyLevel;
+import prism.Accuracy.AccuracyType;
+import prism.Interval;
+import prism.PrismException;
+import prism.Result;
+import symbolic.states.StateValues;
+
+/** What is known of the error of a filter's result. PRISM states it for the value of a single state alone. */
+final class FilterAccuracy
+{
+	/** What a sum of n values may be rounded by, in units of n times the sum: none of them is negative. */
+	private static final double ROUNDING = 0x1p-53;
+	/** The innermost filter at work; null for none. */
+	private static FilterAccuracy current;
+
+	private final ExpressionFilter filter;
+	/** That of the values that the filter is over; null where nothing is known. */
+	private KnownAccuracy operand;
+	/** How many states it is over. */
+	private double states;
+
+	private FilterAccuracy(ExpressionFilter filter, double allStates)
+	{
+		this.filter = filter;
+		states = allStates;
+	}
+
+	/** Checks an expression of a symbolic model; the result of a filter gets an error. */
+	static StateValues symbolic(Expression expr, Result result, double allStates, Hooks.Work<StateValues> work) throws PrismException
+	{
+		return in(expr, result, allStates, work, StateValues::getAccuracy, values -> counted(values.getNNZ(), allStates));
+	}
+
+	/** The same of an explicit model. */
+	static explicit.StateValues explicit(Expression expr, Result result, double allStates, Hooks.Work<explicit.StateValues> work) throws PrismException
+	{
+		return in(expr, result, allStates, work, explicit.StateValues::getAccuracy, values -> values.getBitSet().cardinality());
+	}
+
+	/** PRISM counts to 2 billion, and in diagrams more than the states of the model. */
+	private static double counted(int states, double allStates)
+	{
+		return states < 0 ? allStates : Math.min(states, allStates);
+	}
+
+	private static <V> V in(Expression expr, Result result, double allStates, Hooks.Work<V> work, Function<V, Accuracy> accuracy,
+			ToDoubleFunction<V> size) throws PrismException
+	{
+		FilterAccuracy outer = current;
+		current = expr instanceof ExpressionFilter ? new FilterAccuracy((ExpressionFilter) expr, allStates) : null;
+		try {
+			V values = work.run();
+			if (current != null)
+				current.state(result);
+			if (outer != null && expr == outer.filter.getFilter())
+				outer.states = size.applyAsDouble(values);
+			if (outer != null && expr == outer.filter.getOperand() && accuracy.apply(values) instanceof KnownAccuracy)
+				outer.operand = (KnownAccuracy) accuracy.apply(values);
+			return values;
+		} finally {
+			current = outer;
+		}
+	}
+
+	private void state(Result result)
+	{
+		Object value = result.getResult();
+		boolean numbers = value instanceof Double || value instanceof Interval && ((Interval) value).lower instanceof Double;
+		if (operand == null || !numbers)
+			return;
+		KnownAccuracy known = ofResult(value);
+		if (known != null)
+			result.setAccuracy(Hooks.printsAsPrism() ? KnownAccuracy.printedAs("", known) : known);
+	}
+
+	/** What is known of the error of the filter's result; null where PRISM states it, or nothing is. */
+	private KnownAccuracy ofResult(Object value)
+	{
+		switch (filter.getOperatorType()) {
+		case MIN:
+		case MAX:
+		case FIRST:
+		case RANGE:
+			return operand;
+		case AVG:
+			return ofSum((Double) value, 1.0);
+		case SUM:
+			return ofSum((Double) value, states);
+		default:
+			return null;
+		}
+	}
+
+	/** @param times How often a value's absolute error is in the result */
+	private KnownAccuracy ofSum(double sum, double times)
+	{
+		boolean exact = operand.getLevel() == AccuracyLevel.EXACT_FLOATING_POINT;
+		boolean absolute = !exact && operand.getType() == AccuracyType.ABSOLUTE;
+		double error = operand.getErrorBound(), rounding = states * ROUNDING;
+		if (absolute)
+			return new KnownAccuracy(operand.getLevel(), error * times + rounding * Math.abs(sum), true);
+		return new KnownAccuracy(exact ? AccuracyLevel.ESTIMATED_BOUNDED : operand.getLevel(), error + rounding, false);
+	}
+}
