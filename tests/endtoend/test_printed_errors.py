@@ -74,6 +74,16 @@ def test_what_filters_make_of_values_has_an_error_that_covers_the_exact_one(
         assert abs(end - wanted) <= Fraction(lines[-1][1])
 
 
+def test_a_pareto_curve_has_no_error(prism_gpu, prism, prism_examples):
+    words = (prism_examples / "simple" / "dice" / "two_dice.nm", "-pf")
+    words += ("multi(Pmax=? [ F d1=1 ], Pmax=? [ F d2=2 ])",)
+    ours, theirs = (
+        re.findall("^Result.*", run(*words).output, re.MULTILINE) for run in (prism_gpu, prism)
+    )
+    assert len(ours) == 1
+    assert ours == theirs
+
+
 def test_nothing_stands_behind_filters_where_prism_has_nothing(prism_gpu, prism, tmp_path):
     model = tmp_path / "queue.prism"
     model.write_text(QUEUE.format(kind="dtmc", **ROUNDED))

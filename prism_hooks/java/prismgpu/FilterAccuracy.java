@@ -12,6 +12,7 @@ import prism.Interval;
 import prism.PrismException;
 import prism.Result;
 import symbolic.states.StateValues;
+import symbolic.states.StateValuesVoid;
 
 /** What is known of the error of a filter's result. PRISM states it for the value of a single state alone. */
 final class FilterAccuracy
@@ -36,13 +37,19 @@ final class FilterAccuracy
 	/** Checks an expression of a symbolic model; the result of a filter gets an error. */
 	static StateValues symbolic(Expression expr, Result result, double allStates, Hooks.Work<StateValues> work) throws PrismException
 	{
-		return in(expr, result, allStates, work, StateValues::getAccuracy, values -> counted(values.getNNZ(), allStates));
+		return in(expr, result, allStates, work, FilterAccuracy::of, values -> counted(values.getNNZ(), allStates));
 	}
 
 	/** The same of an explicit model. */
 	static explicit.StateValues explicit(Expression expr, Result result, double allStates, Hooks.Work<explicit.StateValues> work) throws PrismException
 	{
 		return in(expr, result, allStates, work, explicit.StateValues::getAccuracy, values -> values.getBitSet().cardinality());
+	}
+
+	/** A Pareto curve is no vector of values. */
+	private static Accuracy of(StateValues values)
+	{
+		return values instanceof StateValuesVoid ? null : values.getAccuracy();
 	}
 
 	/** PRISM counts to 2 billion, and in diagrams more than the states of the model. */
