@@ -27,6 +27,10 @@ FLOW_THREADS, SLOTS = 128, 32
 """Threads a block that sum flows, and sums of an aggregate that they share; as in the module."""
 
 
+ENTRIES_A_LANE, MOST_LANE_BITS = 3, 5
+"""Entries that each of several threads reads of a row at least, on average; 32 threads at most."""
+
+
 @dataclass(frozen=True)
 class DeviceChain:
     """The flows of one level on the device; the fields are those of `engines.host.levels.Chain`.
@@ -60,6 +64,14 @@ class DeviceChain:
     def rows(self) -> tuple[Any, ...]:
         """What kernels take of the flows."""
         return self.offsets, self.columns, self.values
+
+    @property
+    def lane_bits(self) -> int:
+        """The logarithm of how many threads read a row side by side, by the entries of a row."""
+        if self.kinds is not None:
+            return 0
+        average = self.entries // (ENTRIES_A_LANE * self.size)
+        return max(0, min(MOST_LANE_BITS, average.bit_length() - 1))
 
     @property
     def nbytes(self) -> int:
@@ -283,7 +295,8 @@ def sum_flows(chain: DeviceChain, x: Any, below: DeviceCoarsening) -> None:
     )
     below.launcher.launch(
         "sum_leaving",
-        coarse.size,
-        *(below.from_offsets, below.from_entries, coarse.values, count, coarse.out, coarse.x),
+        coarse.size << coarse.lane_bits,
+        *(below.from_offsets, below.from_entries, coarse.values, count),
+        *(cp.int32(coarse.lane_bits), coarse.out, coarse.x),
         module="multilevel",
     )

@@ -263,12 +263,12 @@ class CudaLevels:
     def _smooth(self, level: int, x: Any, x_new: Any, sweeps: int) -> None:
         """Queue an even number of sweeps, from one vector to another or back to itself."""
         chain, cp = self._chains()[level], self._cp
-        size = cp.int32(chain.size)
-        flows = (*chain.rows, chain.out, chain.kinds, size)
+        sizes = (cp.int32(chain.size), cp.int32(chain.lane_bits))
+        flows = (*chain.rows, chain.out, chain.kinds, *sizes)
         for sweep in range(sweeps):
             vectors = (chain.spare, x_new) if sweep % 2 else (x_new if sweep else x, chain.spare)
             arguments = (*flows, cp.float64(self._tuning.omega), *self._bounds(level), *vectors)
-            self._launch("smooth_level", chain.size, *arguments)
+            self._launch("smooth_level", chain.size << chain.lane_bits, *arguments)
 
     def _solve_coarsest(self, after: Any) -> None:
         coarsest = self._chains()[-1]

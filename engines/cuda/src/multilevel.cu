@@ -25,6 +25,13 @@ __device__ int origin_of(const unsigned short* __restrict__ kinds, int state)
     return kinds ? state : 0;
 }
 
+// The sum over 2^lane_bits neighbouring threads.
+__device__ double sum_of_lanes(double value, int lane_bits)
+{
+    for (int bit = 0; bit < lane_bits; bit++) value += __shfl_xor_sync(0xffffffff, value, 1 << bit);
+    return value;
+}
+
 // A hash of 32 bits, because neighbours must fall on different sides in some round.
 __device__ int colour(int state, int turn)
 {
@@ -277,35 +284,45 @@ extern "C" __global__ void sum_flows(
     for (int slot = lane; slot < length; slot += width) coarse_values[begin + slot] = mine[slot];
 }
 
-// Adds up what leaves each aggregate, and sets its correction to 1.
+// Adds up what leaves each aggregate, and sets its correction to 1. 2^lane_bits threads, up to 32,
+// read a list side by side.
 extern "C" __global__ void sum_leaving(
     const int* __restrict__ from_offsets, const int* __restrict__ from_entries,
-    const double* __restrict__ values, int count, double* out, double* correction)
+    const double* __restrict__ values, int count, int lane_bits, double* out, double* correction)
 {
-    int state = blockIdx.x * blockDim.x + threadIdx.x;
-    if (state >= count) return;
+    long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    int lane = threadIdx.x & ((1 << lane_bits) - 1);
+    bool has_state = thread >> lane_bits < count;
+    int state = has_state ? (int)(thread >> lane_bits) : count - 1;
     double total = 0.0;
     int end = from_offsets[state + 1];
-    for (int place = from_offsets[state]; place < end; place++)
+    for (int place = from_offsets[state] + lane; place < end; place += 1 << lane_bits)
         total += values[from_entries[place]];
+    total = sum_of_lanes(total, lane_bits);
+    if (lane > 0 || !has_state) return;
     out[state] = total;
     correction[state] = 1.0;
 }
 
-// A sweep of Jacobi's method with relaxation for x F = x D, F the flows, D their sums.
+// A sweep of Jacobi's method with relaxation for x F = x D, F the flows, D their sums. 2^lane_bits
+// threads, up to 32, read a row side by side.
 extern "C" __global__ void smooth_level(
     const int* __restrict__ offsets, const int* __restrict__ columns,
     const double* __restrict__ values, const double* __restrict__ out,
-    const unsigned short* __restrict__ kinds, int rows, double omega, double least, double most,
-    const double* __restrict__ x, double* __restrict__ x_new)
+    const unsigned short* __restrict__ kinds, int rows, int lane_bits, double omega, double least,
+    double most, const double* __restrict__ x, double* __restrict__ x_new)
 {
-    int row = blockIdx.x * blockDim.x + threadIdx.x;
-    if (row >= rows) return;
+    long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    int lane = threadIdx.x & ((1 << lane_bits) - 1);
+    bool has_row = thread >> lane_bits < rows;
+    int row = has_row ? (int)(thread >> lane_bits) : rows - 1;
     double total = 0.0;
     int kind = kind_of(kinds, row), end = offsets[kind + 1];
     const double* from = x + origin_of(kinds, row);
-    for (int entry = offsets[kind]; entry < end; entry++)
+    for (int entry = offsets[kind] + lane; entry < end; entry += 1 << lane_bits)
         total += values[entry] * from[columns[entry]];
+    total = sum_of_lanes(total, lane_bits);
+    if (lane > 0 || !has_row) return;
     double after = x[row];
     // Flows that have vanished leave nothing to balance.
     if (out[kind] > 0.0) after = (1.0 - omega) * after + omega * (total / out[kind]);
