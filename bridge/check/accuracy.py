@@ -112,6 +112,8 @@ class Accuracy:
         times
             How often the absolute error of a value is in it.
         """
+        if not np.isfinite(total):
+            return Accuracy(0.0)
         rounding = states * ROUNDING
         if self.error == 0.0:
             return Accuracy(ROUNDING_OF_STEPS + rounding, absolute=False)

@@ -109,6 +109,8 @@ final class FilterAccuracy
 	/** @param times How often a value's absolute error is in the result */
 	private KnownAccuracy ofSum(double sum, double times)
 	{
+		if (!Double.isFinite(sum))
+			return new ExactAccuracy();
 		boolean exact = operand.getLevel() == AccuracyLevel.EXACT_FLOATING_POINT;
 		boolean absolute = !exact && operand.getType() == AccuracyType.ABSOLUTE;
 		double error = operand.getErrorBound(), rounding = states * ROUNDING;

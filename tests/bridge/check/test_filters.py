@@ -79,6 +79,11 @@ def test_sums_add_up_absolute_errors_and_roundings(kind, accuracy, least):
     assert not found.decided
 
 
+@pytest.mark.parametrize("kind", ["sum", "avg"])
+def test_an_infinite_sum_has_no_error(kind):
+    assert apply(kind, [1.0, np.inf], Accuracy(1e-7)).accuracy == Accuracy(0.0)
+
+
 @pytest.mark.parametrize(
     ("ends", "accuracy", "end"),
     [
