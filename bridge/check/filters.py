@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,8 @@ from bridge.language.ast import (
     Label,
     Literal,
     Parentheses,
+    Probability,
+    SteadyState,
     Unary,
     Value,
 )
@@ -223,7 +225,18 @@ class _Application:
         else:
             log(f"{text}:")
             self._print_states(match)
-        return self._single(value, self._outcome.accuracy)
+        return self._single(value, self._accuracy_of_extremes())
+
+    def _accuracy_of_extremes(self) -> Accuracy | None:
+        """Return that of the least and greatest value, beyond which one with an error may lie."""
+        accuracy, operand = self._outcome.accuracy, self._node.operand
+        if accuracy is None:
+            return None
+        while isinstance(operand, Parentheses):
+            operand = operand.operand
+        most = 1.0 if isinstance(operand, Probability | SteadyState) else np.inf
+        decided = tuple(value for value in accuracy.decided if value in (0.0, most))
+        return replace(accuracy, decided=decided)
 
     def _argument(self) -> Filtered:
         value = self._extreme_value()
@@ -283,7 +296,7 @@ class _Application:
         low, high = self._python(self._selected.min()), self._python(self._selected.max())
         where = "initial states" if self._chosen == INIT else self._where
         self._checker.log(f"\nRange of values over {where}: {value_text((low, high))}")
-        return Filtered(self._outcome, (low, high), self._outcome.accuracy)
+        return Filtered(self._outcome, (low, high), self._accuracy_of_extremes())
 
     def _forall(self) -> Filtered:
         value = bool(self._selected.all())

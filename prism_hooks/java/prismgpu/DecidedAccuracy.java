@@ -95,6 +95,15 @@ final class DecidedAccuracy extends KnownAccuracy
 		return Arrays.stream(values).anyMatch(value -> value == wanted);
 	}
 
+	/**
+	 * The accuracy of the least or greatest of such values: it has an error unless no value that has one can lie beyond it.
+	 * @param ends What no value can lie beyond
+	 */
+	KnownAccuracy ofExtreme(double[] ends)
+	{
+		return new DecidedAccuracy(getLevel(), getErrorBound(), getType() == AccuracyType.ABSOLUTE, both(decided, ends), null).as(this);
+	}
+
 	boolean decides(double value)
 	{
 		return among(decided, value);

@@ -5,6 +5,9 @@ import java.util.function.ToDoubleFunction;
 
 import parser.ast.Expression;
 import parser.ast.ExpressionFilter;
+import parser.ast.ExpressionProb;
+import parser.ast.ExpressionSS;
+import parser.ast.ExpressionUnaryOp;
 import prism.Accuracy;
 import prism.Accuracy.AccuracyLevel;
 import prism.Accuracy.AccuracyType;
@@ -92,11 +95,12 @@ final class FilterAccuracy
 	private KnownAccuracy ofResult(Object value)
 	{
 		switch (filter.getOperatorType()) {
+		case FIRST:
+			return operand;
 		case MIN:
 		case MAX:
-		case FIRST:
 		case RANGE:
-			return operand;
+			return operand instanceof DecidedAccuracy ? ((DecidedAccuracy) operand).ofExtreme(ends()) : operand;
 		case AVG:
 			return ofSum((Double) value, 1.0);
 		case SUM:
@@ -104,6 +108,16 @@ final class FilterAccuracy
 		default:
 			return null;
 		}
+	}
+
+	/** What no value can lie beyond: of probabilities 0 and 1, of others 0 and infinity. */
+	private double[] ends()
+	{
+		Expression values = filter.getOperand();
+		while (Expression.isParenth(values))
+			values = ((ExpressionUnaryOp) values).getOperand();
+		boolean probabilities = values instanceof ExpressionProb || values instanceof ExpressionSS;
+		return new double[] { 0.0, probabilities ? 1.0 : Double.POSITIVE_INFINITY };
 	}
 
 	/** @param times How often a value's absolute error is in the result */

@@ -57,7 +57,7 @@ def test_a_relative_error_is_that_of_the_value_compared(kind, near, equal):
 @pytest.mark.parametrize("kind", ["state", "first", "min", "max", "range"])
 def test_what_takes_values_as_they_are_has_their_accuracy(kind):
     accuracy = Accuracy(1e-7)
-    assert apply(kind, [0.5], accuracy).accuracy is accuracy
+    assert apply(kind, [0.5], accuracy).accuracy == accuracy
     assert apply(kind, [0.5]).accuracy is None
 
 
@@ -77,6 +77,24 @@ def test_sums_add_up_absolute_errors_and_roundings(kind, accuracy, least):
     assert least < found.error < 1.001 * least + 2e-12
     assert found.guaranteed == accuracy.guaranteed
     assert not found.decided
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"), [("(P=? [ F true ])", (0.0, 1.0)), ("R=? [ C ]", (0.0, np.inf))]
+)
+@pytest.mark.parametrize("kind", ["min", "max", "range"])
+def test_beyond_a_decided_extreme_another_value_may_lie_but_at_the_ends(kind, text, kept):
+    accuracy = Accuracy(1e-7, decided=(0.0, 0.5, 1.0, np.inf))
+    values = np.array([0.5, 0.6])
+    checker = SimpleNamespace(
+        mask=lambda _: np.ones(2, dtype=bool),
+        outcome=lambda _: Outcome(values, accuracy),
+        log=lambda _: None,
+        print_vector=lambda *_: None,
+        verbose=False,
+    )
+    found = apply_filter(checker, Filter(kind, parse_property(text), None))
+    assert found.accuracy.decided == kept
 
 
 @pytest.mark.parametrize("kind", ["sum", "avg"])
