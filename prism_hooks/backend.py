@@ -419,6 +419,7 @@ class EngineBackend(Answers):
             symbolic = self._symbolic_model(problem)
             device = usable_device(self.options) if symbolic.wants_device else None
             model = symbolic.expanded(device, self.options.device_memory)
+            model.require_numbers()
             if symbolic.refusal:
                 self._lines.say(problem, f"the CPU makes the matrix: {symbolic.refusal}")
             what = f" out of {symbolic.transitions.num_nodes} nodes of a diagram of PRISM's"

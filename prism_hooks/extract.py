@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engines.arrays import FloatArray, MaskArray
+from engines.arrays import FloatArray, MaskArray, extremes
+from engines.errors import InvalidModelError
 from engines.model.csr import CsrMatrix
 from engines.model.explicit import ExplicitModel, ModelKind
 from prism_hooks.crossing import numpy_array
@@ -61,11 +62,30 @@ def rewards_of(problem: Any) -> FloatArray | None:
     """Return the rewards that a `prismgpu.Problem` names or brings, or None for probabilities.
 
     Those that it names are shared, and not to be changed.
+
+    Raises
+    ------
+    InvalidModelError
+        For rewards that are not finite.
     """
     held: HeldRewards | None = problem.held
     if held is not None:
         return held.by_choices if problem.byChoices else held.of_states
-    return None if problem.rewards is None else vector(problem.rewards)
+    if problem.rewards is None:
+        return None
+    return finite_rewards(vector(problem.rewards))
+
+
+def finite_rewards(rewards: FloatArray) -> FloatArray:
+    """Return rewards of states or choices; raise `InvalidModelError` unless all are finite.
+
+    PRISM's diagrams may hold others, such as what overflows, and its symbolic engines take them.
+    """
+    least, greatest = extremes(rewards)
+    if len(rewards) and not -np.inf < least <= greatest < np.inf:
+        wrong = float(rewards[~np.isfinite(rewards)][0])
+        raise InvalidModelError(f"a reward of the model is {wrong}; rewards must be finite")
+    return rewards
 
 
 def extracted_model(extract: Any) -> ExplicitModel:
@@ -75,6 +95,12 @@ def extracted_model(extract: Any) -> ExplicitModel:
     ----------
     extract
         The Java object, its arrays filled.
+
+    Raises
+    ------
+    InvalidModelError
+        For numbers that are negative, infinite or none, which PRISM takes from files, and for exit
+        rates that overflow.
     """
     groups = extract.groupOffsets
     matrix = CsrMatrix(
@@ -88,6 +114,7 @@ def extracted_model(extract: Any) -> ExplicitModel:
         matrix,
         None if groups is None else numpy_array(groups, np.int32),
     )
+    model.require_numbers()
     if model.kind is ModelKind.CTMC:
         model.require_finite_exit_rates()
     return model

@@ -34,6 +34,7 @@ from engines.model.step_rewards import checked_state_rewards
 from engines.questions.diagram_long_run import LongRun
 from engines.systems.one_sided import Direction
 from prism_hooks.crossing import numpy_array
+from prism_hooks.extract import finite_rewards
 from prism_hooks.graph import DECOMPOSITIONS_OF_DIAGRAMS
 from prism_hooks.questions import Question, given, initial_distribution
 from prism_hooks.sets import SETS, words_of
@@ -236,7 +237,7 @@ def read_question(problem: Any, model: SymbolicModel) -> Question:
         if parts.remain is None
         else model.members(parts.remain),
         start=start,
-        rewards=rewards,
+        rewards=None if rewards is None else finite_rewards(rewards),
         direction=None if problem.direction is None else Direction(str(problem.direction)),
         lower=float(problem.lower),
         upper=float(problem.upper),

@@ -116,11 +116,9 @@ class Accuracy:
             return Accuracy(0.0)
         rounding = states * ROUNDING
         if self.error == 0.0:
-            return Accuracy(ROUNDING_OF_STEPS + rounding, absolute=False)
-        if self.absolute:
-            error = self.error * times + rounding * abs(total)
-        else:
-            error = self.error + rounding
+            # Rounding is small beside 1, whose complements values may be.
+            return Accuracy(ROUNDING_OF_STEPS * (times + total) + rounding * total)
+        error = self.error * times + rounding * total if self.absolute else self.error + rounding
         return Accuracy(error, absolute=self.absolute, guaranteed=self.guaranteed)
 
     def at_least(self, error: float) -> Accuracy:
@@ -143,7 +141,7 @@ class Accuracy:
         """
         sizes = np.ones(values.shape) if self.absolute else np.abs(values)
         known = ~np.isfinite(values) | np.isin(values, self.decided)
-        return self.error * np.where(known, 0.0, sizes)
+        return np.where(known, 0.0, self.error * sizes)
 
 
 ENDINGS = {

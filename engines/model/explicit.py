@@ -137,6 +137,18 @@ class ExplicitModel:
                 )
         return self
 
+    def require_numbers(self) -> None:
+        """Raise unless all probabilities or rates are finite and not negative.
+
+        Raises
+        ------
+        InvalidModelError
+            Naming the first state or choice with another one.
+        """
+        least, greatest = self.matrix.extremes
+        if self.matrix.num_entries and not 0.0 <= least <= greatest < np.inf:
+            self.check()
+
     def require_finite_exit_rates(self) -> None:
         """Raise unless the rates of each state have a sum that a double can hold.
 

@@ -188,7 +188,7 @@ def _visits_by_return(graph: _Graph) -> FloatArray:
     labels = sccs(graph.model, graph.unknown).labels
     how = (graph.into, graph.owner, ~graph.unknown, labels, graph.system.matrix, graph.groups)
     never = reward_bounds.probability_of_no_return(*how)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         visits: FloatArray = 1.0 / never[graph.states]
     return visits
 

@@ -201,6 +201,19 @@ def test_what_the_explorer_refuses_gets_the_words_of_prism_s_default_engine(
     assert_clean(run)
 
 
+def test_a_fault_that_the_default_engine_does_not_mind_leaves_later_properties_their_results(
+    prism_gpu, prism, write
+):
+    words = (write(f"{ENDS}\nrewards x=1 : pow(10, 400); endrewards"), "-pf")
+    words += ("P=? [ F x=3 ]; R=? [ F x>0 ]; P=? [ F x=2 ]",)
+    run, right = (program(*words) for program in (prism_gpu, prism))
+    assert run.code == right.code == 0
+    assert "the model has a fault" in reasons(run)[0]
+    assert len(right.results()) == 3
+    assert run.results() == right.results()[::2]
+    assert error_line(run.output).startswith("a reward of the model is nan")
+
+
 @pytest.mark.parametrize("filtered", ["min", "argmin", "max"])
 def test_a_property_that_prism_s_explicit_engine_fails_at_is_checked_by_the_default_engine(
     prism_gpu, prism, write, filtered

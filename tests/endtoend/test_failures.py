@@ -22,6 +22,24 @@ def dice(prism_examples) -> Path:
     return prism_examples / "simple" / "dice" / "dice.pm"
 
 
+@pytest.mark.parametrize("engine", [(), ("-explicit",), ("-sparse",)], ids=str)
+@pytest.mark.parametrize(
+    ("switch", "rows"),
+    [
+        ("-dtmc", "3 4\n0 1 NaN\n0 2 0.5\n1 1 1\n2 2 1\n"),
+        ("-ctmc", "3 4\n0 1 -0.5\n0 2 1.5\n1 0 1\n2 1 1\n"),
+        ("-mdp", "3 4 5\n0 0 1 NaN\n0 0 2 0.5\n0 1 0 1\n1 0 1 1\n2 0 2 1\n"),
+    ],
+)
+def test_what_is_no_probability_or_rate_is_refused(prism_gpu, tmp_path, engine, switch, rows):
+    model = tmp_path / "model.tra"
+    model.write_text(rows, encoding="utf-8")
+    asked = {"-dtmc": "P=? [ F x=2 ]", "-ctmc": "S=? [ x=2 ]", "-mdp": "Pmax=? [ F x=2 ]"}[switch]
+    run = prism_gpu("-importtrans", model, switch, "-pf", asked, *engine)
+    assert_clean(run)
+    assert "values must be finite and not negative" in error_line(run.output)
+
+
 @pytest.fixture
 def tandem(prism_examples) -> Path:
     return prism_examples / "ctmcs" / "tandem" / "tandem.sm"

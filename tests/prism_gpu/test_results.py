@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import prism_gpu as pg
 from engines.model.progress import SweepReport
@@ -93,6 +94,18 @@ def test_what_overflows_is_no_result(stay, settings, asked):
     model = pg.dtmc(steps, rewards={"r": np.array([1e308, 1e308, 0.0])})
     with pytest.raises(pg.ConvergenceError, match=r"diverged after|no finite upper bound"):
         model.check(asked, **settings)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_bound_of_visits_that_overflows_is_none():
+    end, up = 2000, 0.51
+    steps = scipy.sparse.diags([np.full(end, 1 - up), np.full(end, up)], [-1, 1]).tolil()
+    steps[0], steps[end] = np.eye(1, end + 1), np.eye(1, end + 1, end)
+    model = pg.dtmc(
+        steps, labels={"over": [0, end]}, rewards={"bets": np.ones(end + 1)}, initial=end // 2
+    )
+    with pytest.raises(pg.ConvergenceError, match="no finite upper bound"):
+        model.check('R=? [ F "over" ]', bounds=True)
 
 
 def test_tables_for_notebooks_are_escaped(tmp_path):

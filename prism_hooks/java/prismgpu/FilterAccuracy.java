@@ -125,11 +125,12 @@ final class FilterAccuracy
 	{
 		if (!Double.isFinite(sum))
 			return new ExactAccuracy();
-		boolean exact = operand.getLevel() == AccuracyLevel.EXACT_FLOATING_POINT;
-		boolean absolute = !exact && operand.getType() == AccuracyType.ABSOLUTE;
 		double error = operand.getErrorBound(), rounding = states * ROUNDING;
-		if (absolute)
-			return new KnownAccuracy(operand.getLevel(), error * times + rounding * Math.abs(sum), true);
-		return new KnownAccuracy(exact ? AccuracyLevel.ESTIMATED_BOUNDED : operand.getLevel(), error + rounding, false);
+		// Rounding is small beside 1, whose complements values may be.
+		if (operand.getLevel() == AccuracyLevel.EXACT_FLOATING_POINT)
+			return new KnownAccuracy(AccuracyLevel.ESTIMATED_BOUNDED, Accuracy.FLOATING_POINT_ERROR * (times + sum) + rounding * sum, true);
+		if (operand.getType() == AccuracyType.ABSOLUTE)
+			return new KnownAccuracy(operand.getLevel(), error * times + rounding * sum, true);
+		return new KnownAccuracy(operand.getLevel(), error + rounding, false);
 	}
 }

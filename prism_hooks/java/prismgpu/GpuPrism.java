@@ -15,6 +15,7 @@ import parser.ast.Expression;
 import parser.ast.ModulesFile;
 import parser.ast.PropertiesFile;
 import parser.ast.Property;
+import prism.ModelGenerator;
 import prism.ModelInfo;
 import prism.ModelType;
 import prism.Prism;
@@ -32,13 +33,13 @@ import simulator.method.SimulationMethod;
 public class GpuPrism extends Prism
 {
 	private static final String MULTI_OBJECTIVE = "multi-objective model checking";
-	/** What PRISM puts before an error that keeps the explicit engine from the model at all. */
-	private static final String FAULT_OF_THE_TEXT = "Explicit engine: ";
 	/** As engines/process/timeline.py has it. */
 	private static final String PARSING = "parsing";
 	/** Why the model that was built cannot be checked; null if it can. */
 	private PrismException refusal;
 	private final EngineChoice choice = new EngineChoice(this);
+	/** Whether a model is being built. */
+	private boolean builds;
 	/** Why the export at hand needs diagrams; null for none. */
 	private String exported;
 	/** Lines on a property that is about to be checked, which stand under its heading; null where they are printed at once. */
@@ -146,19 +147,28 @@ public class GpuPrism extends Prism
 	private void build(Building building) throws PrismException
 	{
 		Hooks.beginPart("building the model");
+		builds = true;
 		try {
 			building.run();
 		} catch (StartAnew e) {
 			choice.giveUp(e.getMessage());
 			building.run();
-		} catch (PrismException e) {
-			// Of a fault in the text itself, for which the default engine has words of its own.
-			if (!choice.explores() || !e.getMessage().startsWith(FAULT_OF_THE_TEXT))
-				throw e;
-			choice.giveUp("the model has a fault");
-			building.run();
 		} finally {
+			builds = false;
 			Hooks.endPart();
+		}
+	}
+
+	/** A fault in the text itself keeps the explorer from it; the default engine has words of its own, or none. */
+	@Override
+	public ModelGenerator<?> getModelGenerator() throws PrismException
+	{
+		try {
+			return super.getModelGenerator();
+		} catch (PrismException e) {
+			if (builds && choice.explores())
+				throw new StartAnew("the model has a fault");
+			throw e;
 		}
 	}
 
