@@ -73,18 +73,20 @@ def rewards_of(problem: Any) -> FloatArray | None:
         return held.by_choices if problem.byChoices else held.of_states
     if problem.rewards is None:
         return None
-    return finite_rewards(vector(problem.rewards))
+    return finite_rewards(vector(problem.rewards), "state or choice")
 
 
-def finite_rewards(rewards: FloatArray) -> FloatArray:
+def finite_rewards(rewards: FloatArray, owner: str) -> FloatArray:
     """Return rewards of states or choices; raise `InvalidModelError` unless all are finite.
 
     PRISM's diagrams may hold others, such as what overflows, and its symbolic engines take them.
     """
     least, greatest = extremes(rewards)
     if len(rewards) and not -np.inf < least <= greatest < np.inf:
-        wrong = float(rewards[~np.isfinite(rewards)][0])
-        raise InvalidModelError(f"a reward of the model is {wrong}; rewards must be finite")
+        first = int(np.argmin(np.isfinite(rewards)))
+        raise InvalidModelError(
+            f"rewards: {owner} {first} has reward {rewards[first]}; rewards must be finite"
+        )
     return rewards
 
 

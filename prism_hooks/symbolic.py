@@ -225,10 +225,13 @@ def read_question(problem: Any, model: SymbolicModel) -> Question:
     start = None if parts.start is None else model.of_states(parts.start)
     if parts.startAddress:
         start = doubles_at(int(parts.startAddress), size).copy()
-    rewards = None if parts.stateRewards is None else model.of_states(parts.stateRewards)
+    rewards, owner = None, "state"
+    if parts.stateRewards is not None:
+        rewards = model.of_states(parts.stateRewards)
     if rewards is not None and parts.choiceRewards is not None:
         rewards = np.repeat(rewards, np.diff(model.choices.row_group_offsets))
         rewards += model.of_choices(parts.choiceRewards)
+        owner = "choice"
     return Question(
         states=np.zeros(size, dtype=np.bool_)
         if parts.states is None
@@ -237,7 +240,7 @@ def read_question(problem: Any, model: SymbolicModel) -> Question:
         if parts.remain is None
         else model.members(parts.remain),
         start=start,
-        rewards=None if rewards is None else finite_rewards(rewards),
+        rewards=None if rewards is None else finite_rewards(rewards, owner),
         direction=None if problem.direction is None else Direction(str(problem.direction)),
         lower=float(problem.lower),
         upper=float(problem.upper),

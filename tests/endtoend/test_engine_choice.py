@@ -211,7 +211,7 @@ def test_a_fault_that_the_default_engine_does_not_mind_leaves_later_properties_t
     assert "the model has a fault" in reasons(run)[0]
     assert len(right.results()) == 3
     assert run.results() == right.results()[::2]
-    assert error_line(run.output).startswith("a reward of the model is nan")
+    assert error_line(run.output).endswith("state 1 has reward nan; rewards must be finite.")
 
 
 @pytest.mark.parametrize("filtered", ["min", "argmin", "max"])
