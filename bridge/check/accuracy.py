@@ -15,15 +15,12 @@ from engines.model.comparison import HOLDS
 from engines.model.environment import SolverEnvironment
 from engines.model.rationals import is_told_from, rational
 from engines.model.result import ExactValues, SolveResult
+from engines.systems.two_sided import UNIT_ROUNDOFF
 from prism_hooks.claims import ROUNDING_OF_STEPS, claim_of
 from prism_hooks.report import Ending
 
 TESTING_ERROR = 1e-5
 """The relative error that PRISM assumes of values whose accuracy is unknown or an estimate."""
-
-
-ROUNDING = 2.0**-53
-"""What each value of a sum adds to the relative error of the sum at most."""
 
 
 class Bounded(Enum):
@@ -114,7 +111,7 @@ class Accuracy:
         """
         if not np.isfinite(total):
             return Accuracy(0.0)
-        rounding = states * ROUNDING
+        rounding = states * UNIT_ROUNDOFF
         if self.error == 0.0:
             # Rounding is small beside 1, whose complements values may be.
             return Accuracy(ROUNDING_OF_STEPS * (times + total) + rounding * total)

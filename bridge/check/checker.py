@@ -79,8 +79,10 @@ class CheckResult:
     @property
     def remark(self) -> str:
         """The remark on the accuracy alone; empty for none."""
-        number = None if self.accuracy is None else self.accuracy.less_known(self.value)
-        return "" if self.accuracy is None or number is None else self.accuracy.remark(number)
+        if self.accuracy is None:
+            return ""
+        number = self.accuracy.less_known(self.value)
+        return "" if number is None else self.accuracy.remark(number)
 
 
 @dataclass

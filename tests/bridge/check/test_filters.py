@@ -17,7 +17,7 @@ from bridge.language.parser import parse_property
 ANYTHING = Literal(True, "true")
 
 
-def apply(kind, values, accuracy=None):
+def apply(kind, values, accuracy=None, operand=ANYTHING):
     values = np.array(values)
     checker = SimpleNamespace(
         mask=lambda _: np.ones(len(values), dtype=bool),
@@ -27,7 +27,7 @@ def apply(kind, values, accuracy=None):
         verbose=False,
         model=SimpleNamespace(initial_states=np.arange(len(values)) == 0),
     )
-    return apply_filter(checker, Filter(kind, ANYTHING, None))
+    return apply_filter(checker, Filter(kind, operand, None))
 
 
 @pytest.mark.parametrize(
@@ -86,15 +86,7 @@ def test_sums_add_up_absolute_errors_and_roundings(kind, accuracy, least):
 @pytest.mark.parametrize("kind", ["min", "max", "range"])
 def test_beyond_a_decided_extreme_another_value_may_lie_but_at_the_ends(kind, text, kept):
     accuracy = Accuracy(1e-7, decided=(0.0, 0.5, 1.0, np.inf))
-    values = np.array([0.5, 0.6])
-    checker = SimpleNamespace(
-        mask=lambda _: np.ones(2, dtype=bool),
-        outcome=lambda _: Outcome(values, accuracy),
-        log=lambda _: None,
-        print_vector=lambda *_: None,
-        verbose=False,
-    )
-    found = apply_filter(checker, Filter(kind, parse_property(text), None))
+    found = apply(kind, [0.5, 0.6], accuracy, parse_property(text))
     assert found.accuracy.decided == kept
 
 
