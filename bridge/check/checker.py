@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bridge.check.accuracy import Accuracy, Bounded, accuracy_of, compare
+from bridge.check.arithmetic import accuracy_of_arithmetic
 from bridge.check.ctl import satisfied
 from bridge.check.filters import apply_filter, with_default_filter
 from bridge.check.outcome import Outcome, everywhere
@@ -217,6 +218,14 @@ class Checker:
         message = f"Time bounds on the {operator} operator must be integers for {kind}s"
         return self._whole(expression, message)
 
+    def is_constant(self, expression: Expression) -> bool:
+        """Return whether it takes no variable, label or operator to find an expression's value."""
+        try:
+            constant_value(expression, self._scope.constants, self._scope.formulas)
+        except (InvalidModelError, UnsupportedError):
+            return False
+        return True
+
     def _whole(self, expression: Expression, message: str) -> int:
         value = constant_value(expression, self._scope.constants, self._scope.formulas)
         if isinstance(value, bool) or not isinstance(value, int):
@@ -250,9 +259,11 @@ class Checker:
         ):
             return self._operator(expression)
         value = evaluate(expression, self._scope)
-        if isinstance(value, np.ndarray):
+        if not isinstance(value, np.ndarray):
+            return Outcome(everywhere(value, self.engine_model.num_states))
+        if value.dtype.kind != "f":
             return Outcome(value)
-        return Outcome(everywhere(value, self.engine_model.num_states))
+        return Outcome(value, accuracy_of_arithmetic(self, expression))
 
     def solved(self, result: SolveResult, bounded: Bounded | None = None) -> Outcome:
         """Return the outcome of a solve, after a look at its status.

@@ -191,10 +191,14 @@ class _Application:
         return handler()
 
     def _single(self, value: Value, accuracy: Accuracy | None = None) -> Filtered:
-        return Filtered(Outcome(everywhere(value, len(self._states))), value, accuracy)
+        vector = everywhere(value, len(self._states))
+        return Filtered(Outcome(vector, accuracy), value, accuracy)
 
     def _summed(self, value: Value, times: int) -> Filtered:
         accuracy = self._outcome.accuracy
+        if accuracy is not None and np.any(self._selected < 0.0):
+            # A sum may be less known than what it is of.
+            accuracy = None
         if accuracy is not None:
             accuracy = accuracy.of_sum(float(value), len(self._selected), times)
         return self._single(value, accuracy)

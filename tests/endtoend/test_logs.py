@@ -88,7 +88,7 @@ def test_the_log_is_prisms_where_engine_and_method_are_named(
 
 
 TIMES = re.compile(r"[-\d.eE]+ seconds( \(average [-\d.eE]+, setup [-\d.eE]+\))?|[-\d.eE]+ secs")
-DIGITS = re.compile(r"\d+\.\d{6,}([eE]-?\d+)?")
+DIGITS = re.compile(r"\d+\.(\d{6,}|0\b)([eE]-?\d+)?")
 HEADER = re.compile(
     r"(Version|Date|Hostname|Memory limits|Command line): |"
     r"prism-gpu: version |prism-gpu: \d+ solves? on |"
@@ -127,7 +127,7 @@ MUTUAL = "mdps/mutual/mutual3.nm"
 CRITICAL = ("-pf", "Pmax=? [ F p1=10 ]; Pmin=? [ F p1=10 ]")
 # Nobody asks for the value of the inner formula.
 NOWHERE = ("-pf", "P=? [ P>=0 [ X d=1 ] W P>0.99 [ G F d=2 ] ]")
-NOWHERE_BY_CHOICES = ("-pf", "Pmin=? [ Pmin>=0 [ X d1=1 ] W Pmin>0.99 [ G F d1=2 ] ]")
+NOWHERE_BY_CHOICES = ("-pf", "Pmin=? [ P>=0 [ X d1=1 ] W P>0.99 [ G F d1=2 ] ]")
 TANDEM = ("ctmcs/tandem/tandem.sm", "-const", "c=4")
 CONSTANT = ("-pf", "S=? [ sc>=0 ]; S>0.2 [ sc>=0 ]; S=? [ sc>9 ]")
 REPEATED = (

@@ -47,23 +47,34 @@ ROUNDED = {"up": 0.3, "down": 0.7, "low": 0.7, "high": 0.3}
 """Probabilities that are no doubles."""
 
 
-@pytest.mark.parametrize(
-    "words", [(), ("-sparse",), ("-explicit", "-ii"), ("-frontend", "builtin")]
-)
-def test_what_filters_make_of_values_has_an_error_that_covers_the_exact_one(
-    prism_gpu, tmp_path, words
-):
+@pytest.fixture
+def rounded(tmp_path):
+    """The file of a queue with them."""
     model = tmp_path / "queue.prism"
     model.write_text(QUEUE.format(kind="dtmc", **ROUNDED))
-    asked = [f"filter({kind}, R=? [ F s=9 ], s>2 & s<9)" for kind in FILTERS]
-    asked.append("filter(range, R=? [ F s=9 ], s>2 & s<9)")
-    run = prism_gpu(str(model), "-pf", "; ".join(asked), *words)
-    lines = re.findall(r"^Result: (\S+) \(\+/- (\S+)(?: estimated)?;", run.output, re.MULTILINE)
+    return str(model)
+
+
+def values_of_rounded():
+    """Return what is earned until the queue is full, from each state that it is not full in."""
     # What is earned from s until s + 1 for the first time: each state is left upwards with 3/10.
     costs = [Fraction(0)]
     for s in range(1, 9):
         costs.append((10 * s + 7 * costs[-1]) / 3)
-    values = [sum(costs[s:], start=Fraction(0)) for s in range(3, 9)]
+    return [sum(costs[s:], start=Fraction(0)) for s in range(9)]
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("-sparse",), ("-explicit", "-ii"), ("-frontend", "builtin")]
+)
+def test_what_filters_make_of_values_has_an_error_that_covers_the_exact_one(
+    prism_gpu, rounded, words
+):
+    asked = [f"filter({kind}, R=? [ F s=9 ], s>2 & s<9)" for kind in FILTERS]
+    asked.append("filter(range, R=? [ F s=9 ], s>2 & s<9)")
+    run = prism_gpu(rounded, "-pf", "; ".join(asked), *words)
+    lines = re.findall(r"^Result: (\S+) \(\+/- (\S+)(?: estimated)?;", run.output, re.MULTILINE)
+    values = values_of_rounded()[3:]
     total = sum(values)
     exact = [min(values), max(values), total / len(values), total, values[0]]
     assert len(lines) == len(asked)
@@ -84,11 +95,9 @@ def test_a_pareto_curve_has_no_error(prism_gpu, prism, prism_examples):
     assert ours == theirs
 
 
-def test_nothing_stands_behind_filters_where_prism_has_nothing(prism_gpu, prism, tmp_path):
-    model = tmp_path / "queue.prism"
-    model.write_text(QUEUE.format(kind="dtmc", **ROUNDED))
+def test_nothing_stands_behind_filters_where_prism_has_nothing(prism_gpu, prism, rounded):
     asked = "; ".join(f"filter({kind}, R=? [ F s=9 ], s>2 & s<9)" for kind in (*FILTERS, "range"))
-    words = (str(model), "-pf", asked, "-explicit", "-power", "-maxiters", "1000000")
+    words = (rounded, "-pf", asked, "-explicit", "-power", "-maxiters", "1000000")
     ours, theirs = (
         re.findall(r"^Result: \S+(.*)$", run(*words).output, re.MULTILINE)
         for run in (prism_gpu, prism)
@@ -96,12 +105,82 @@ def test_nothing_stands_behind_filters_where_prism_has_nothing(prism_gpu, prism,
     assert ours == theirs == [""] * 6
 
 
-@pytest.mark.parametrize("engine", [(), ("-explicit",)], ids=["default", "explicit"])
-def test_arithmetic_has_not_the_error_of_an_operand(prism_gpu, tmp_path, engine):
-    rates, _ = CHAINS["dtmc"]
-    model = tmp_path / "queue.prism"
-    model.write_text(QUEUE.format(kind="dtmc", **rates))
-    asked = ("P=? [ F s=9 ]", "(R=? [ F s=9 ])", "R=? [ F s=9 ] - 80000", "max(R=? [ F s=9 ], 1)")
-    run = prism_gpu(str(model), "-pf", "; ".join(asked), *engine)
-    told = re.findall(r"^Result: \S+(?P<error> \(.*)?$", run.output, re.MULTILINE)
-    assert [bool(error) for error in told] == [True, True, False, False]
+@pytest.mark.parametrize(
+    "words", [(), ("-explicit",), ("-explicit", "-ii"), ("-frontend", "builtin")]
+)
+def test_the_error_of_arithmetic_covers_the_exact_value(prism_gpu, rounded, words):
+    earned = values_of_rounded()[0]
+    end = "R=? [ F s=9 ]"
+    step = Fraction(3, 10)
+    exact = {
+        f"{end} - 8000": earned - 8000,
+        f"1 - {end}": 1 - earned,
+        f"2 * {end} * {end}": 2 * earned**2,
+        f"max({end}, 0.01) / min({end}, 3)": earned / 3,
+        f"{end} + P=? [ F<=1 s=1 ]": earned + step,
+        f"filter(max, filter(min, {end}, s=0), s>2)": earned,
+        f"filter(sum, {end} - 0.5, s=0)": earned - Fraction(1, 2),
+        f"filter(avg, 2 * {end}, s=0)": 2 * earned,
+    }
+    run = prism_gpu(rounded, "-pf", "; ".join(exact), *words)
+    lines = re.findall(r"^Result: (\S+) \(\+/- (\S+)(?: estimated)?;", run.output, re.MULTILINE)
+    assert len(lines) == len(exact)
+    for (value, error), (asked, wanted) in zip(lines, exact.items(), strict=True):
+        assert abs(Fraction(value) - wanted) <= Fraction(error), asked
+        assert Fraction(error) <= abs(wanted) / 10_000, asked
+
+
+@pytest.mark.parametrize("words", [(), ("-explicit",), ("-frontend", "builtin")])
+def test_nothing_stands_behind_what_is_computed_in_other_ways(prism_gpu, rounded, words):
+    end = "R=? [ F s=9 ]"
+    asked = (
+        *(f"pow({end}, 2)", f"true ? {end} : 0.5", f"filter(sum, {end} - 9000)"),
+        "filter(max, s * 0.5)",
+    )
+    run = prism_gpu(rounded, "-pf", "; ".join(asked), *words)
+    assert re.findall(r"^Result: \S+(.*)$", run.output, re.MULTILINE) == [""] * 4
+
+
+SEVERAL = """dtmc
+module m
+  x : [0..4];
+  [] x=0 -> 1/64:(x'=0) + 1/2:(x'=1) + 31/64:(x'=3);
+  [] x=1 -> 63/64:(x'=1) + 1/64:(x'=2);
+  [] x=2 -> 1/32:(x'=1) + 31/32:(x'=2);
+  [] x=3 -> 63/64:(x'=3) + 1/64:(x'=4);
+  [] x=4 -> 1/64:(x'=3) + 63/64:(x'=4);
+endmodule
+rewards
+  x=2 : 3;
+  x=4 : 5;
+endrewards
+"""
+IN_2, IN_4 = Fraction(32, 63) / 3, Fraction(31, 63) / 2
+
+
+@pytest.mark.parametrize("kind", ["dtmc", "ctmc"])
+def test_a_long_run_put_together_from_components_has_an_error(prism_gpu, tmp_path, kind):
+    model = tmp_path / "several.prism"
+    model.write_text(SEVERAL.replace("dtmc", kind))
+    asked = "S=? [ x=2 ]; S=? [ x=4 ]; R=? [ S ]; filter(max, S=? [ x=2 ])"
+    run = prism_gpu(str(model), "-pf", asked, "-explicit", "-power", "-gpuinfo")
+    assert "BSCC 2" in run.output
+    exact = (IN_2, IN_4, 3 * IN_2 + 5 * IN_4, Fraction(1, 3))
+    found = RESULT.findall(run.output)
+    for (value, error), wanted in zip(found, exact, strict=True):
+        assert abs(Fraction(value) - wanted) <= Fraction(error) < wanted / 1000
+
+
+def test_the_end_counts_the_results_whose_error_is_not_known(prism_gpu, tmp_path):
+    model = tmp_path / "several.prism"
+    model.write_text(SEVERAL)
+    asked = "S=? [ x=2 ]; filter(max, P=? [ F x=2 ], x=0); pow(P=? [ F x=2 ], 2)"
+    told = "; of {} no error is known"
+    for words, number in ((("-explicit",), "1 result"), (("-sparse",), "2 results")):
+        log = prism_gpu(str(model), "-pf", asked, *words, "-power").output
+        line = re.search("^prism-gpu: errors not told .*$", log, re.MULTILINE)
+        assert line is not None
+        assert line[0].endswith(told.format(number))
+    log = prism_gpu(str(model), "-pf", asked.rpartition(";")[0], "-explicit", "-power").output
+    assert "errors not told with the results" in log
+    assert "no error is known" not in log

@@ -34,7 +34,7 @@ final class Evaluation
 			StateValues answer = Operators.answer(mc, model, expr, properties);
 			if (answer == null)
 				answer = StateSets.of(mc, model, expr, interest);
-			return answer != null ? answer : Comparison.in(expr, constants, () -> Arithmetic.told(expr, prisms.run()));
+			return answer != null ? answer : Comparison.in(expr, constants, prisms);
 		});
 	}
 

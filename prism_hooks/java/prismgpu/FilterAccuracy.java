@@ -1,17 +1,18 @@
 package prismgpu;
 
+import java.util.function.BiConsumer;
 import java.util.function.Function;
 import java.util.function.ToDoubleFunction;
 
 import parser.ast.Expression;
 import parser.ast.ExpressionFilter;
+import parser.ast.ExpressionFilter.FilterOperator;
 import parser.ast.ExpressionProb;
 import parser.ast.ExpressionSS;
 import parser.ast.ExpressionUnaryOp;
 import prism.Accuracy;
 import prism.Accuracy.AccuracyLevel;
 import prism.Accuracy.AccuracyType;
-import prism.Interval;
 import prism.PrismException;
 import prism.Result;
 import symbolic.states.StateValues;
@@ -40,13 +41,14 @@ final class FilterAccuracy
 	/** Checks an expression of a symbolic model; the result of a filter gets an error. */
 	static StateValues symbolic(Expression expr, Result result, double allStates, Hooks.Work<StateValues> work) throws PrismException
 	{
-		return in(expr, result, allStates, work, FilterAccuracy::of, values -> counted(values.getNNZ(), allStates));
+		return in(expr, result, allStates, work, FilterAccuracy::of, StateValues::setAccuracy, values -> counted(values.getNNZ(), allStates));
 	}
 
 	/** The same of an explicit model. */
 	static explicit.StateValues explicit(Expression expr, Result result, double allStates, Hooks.Work<explicit.StateValues> work) throws PrismException
 	{
-		return in(expr, result, allStates, work, explicit.StateValues::getAccuracy, values -> values.getBitSet().cardinality());
+		return Arithmetic.operand(expr, () -> in(expr, result, allStates, () -> Arithmetic.in(expr, work), explicit.StateValues::getAccuracy,
+				explicit.StateValues::setAccuracy, values -> values.getBitSet().cardinality()));
 	}
 
 	/** A Pareto curve is no vector of values. */
@@ -62,14 +64,18 @@ final class FilterAccuracy
 	}
 
 	private static <V> V in(Expression expr, Result result, double allStates, Hooks.Work<V> work, Function<V, Accuracy> accuracy,
-			ToDoubleFunction<V> size) throws PrismException
+			BiConsumer<V, Accuracy> state, ToDoubleFunction<V> size) throws PrismException
 	{
 		FilterAccuracy outer = current;
 		current = expr instanceof ExpressionFilter ? new FilterAccuracy((ExpressionFilter) expr, allStates) : null;
 		try {
 			V values = work.run();
-			if (current != null)
-				current.state(result);
+			Accuracy known = current == null ? null : current.ofResult(result.getResult());
+			if (known != null) {
+				result.setAccuracy(known);
+				if (!current.keepsValues())
+					state.accept(values, known);
+			}
 			if (outer != null && expr == outer.filter.getFilter())
 				outer.states = size.applyAsDouble(values);
 			if (outer != null && expr == outer.filter.getOperand() && accuracy.apply(values) instanceof KnownAccuracy)
@@ -80,19 +86,20 @@ final class FilterAccuracy
 		}
 	}
 
-	private void state(Result result)
+	/** What is known of the error of the filter's result, printed where PRISM prints one; null where PRISM states it, or nothing is. */
+	private Accuracy ofResult(Object value)
 	{
-		Object value = result.getResult();
-		boolean numbers = value instanceof Double || value instanceof Interval && ((Interval) value).lower instanceof Double;
-		if (operand == null || !numbers)
-			return;
-		KnownAccuracy known = ofResult(value);
-		if (known != null)
-			result.setAccuracy(Hooks.printsAsPrism() ? KnownAccuracy.printedAs("", known) : known);
+		KnownAccuracy known = operand == null || !KnownAccuracy.isNumber(value) ? null : known(value);
+		return known != null && Hooks.printsAsPrism() ? KnownAccuracy.printedAs("", known) : known;
 	}
 
-	/** What is known of the error of the filter's result; null where PRISM states it, or nothing is. */
-	private KnownAccuracy ofResult(Object value)
+	/** Whether the filter's values are those that it is over. */
+	private boolean keepsValues()
+	{
+		return filter.getOperatorType() == FilterOperator.RANGE;
+	}
+
+	private KnownAccuracy known(Object value)
 	{
 		switch (filter.getOperatorType()) {
 		case FIRST:
@@ -125,6 +132,8 @@ final class FilterAccuracy
 	{
 		if (!Double.isFinite(sum))
 			return new ExactAccuracy();
+		if (operand instanceof SignedAccuracy)
+			return null;
 		double error = operand.getErrorBound(), rounding = states * ROUNDING;
 		// Rounding is small beside 1, whose complements values may be.
 		if (operand.getLevel() == AccuracyLevel.EXACT_FLOATING_POINT)

@@ -24,15 +24,11 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	/** What is known of the error after all of them; null before the first. */
 	private Accuracy combined;
 
-	/** Whether the engine is ours to choose. */
-	private final boolean chosen;
-
 	final SteadySum steady = new SteadySum();
 
 	public GpuCTMCModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
-		chosen = GpuPrism.explores(parent);
 		GpuPrism.listAsByDefault(this, parent);
 	}
 
@@ -168,7 +164,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	/** Whether the long run is one question: PRISM, which puts it together from solves, forgets their errors. */
 	private boolean asksForAverage()
 	{
-		return chosen || getDoIntervalIteration();
+		return getDoIntervalIteration() || !Hooks.repeatsPrism();
 	}
 
 	/** The long run as one question. */

@@ -35,9 +35,6 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	/** Whether the next search of a graph is one for which PRISM would relate states to their predecessors first. */
 	private boolean tellsPredecessors;
 
-	/** Whether the engine is ours to choose. */
-	private final boolean chosen;
-
 	/** Of the chain, or of the CTMC whose embedded chain it is. */
 	private final SteadySum steady;
 
@@ -45,7 +42,6 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	{
 		super(parent);
 		steady = parent instanceof GpuCTMCModelChecker ? ((GpuCTMCModelChecker) parent).steady : new SteadySum();
-		chosen = GpuPrism.explores(parent);
 		GpuPrism.listAsByDefault(this, parent);
 	}
 
@@ -236,10 +232,12 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 			problem.embedded = problem.embedded && ctmc == null;
 			ModelCheckerResult res = Hooks.solve(problem, mainLog);
 			if (res != null) {
-				steady.found(res.accuracy, states.cardinality() == dtmc.getNumStates());
 				// Rates give the probabilities of the CTMC itself, with nothing left to weigh.
-				if (bsccPostProcessor != null && !weighted)
+				if (bsccPostProcessor != null && !weighted) {
 					bsccPostProcessor.apply(res.soln, states);
+					res.accuracy = null;
+				}
+				steady.found(res, states);
 				if (result == null)
 					return res;
 				for (int i = states.nextSetBit(0); i >= 0; i = states.nextSetBit(i + 1))
@@ -256,10 +254,16 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	@Override
 	public ModelCheckerResult computeSteadyStateBackwardsProbs(DTMC<Double> dtmc, double[] mult, BSCCPostProcessor bsccPostProcessor) throws PrismException
 	{
-		steady.begin();
+		steady.begin(mult);
 		ModelCheckerResult res = super.computeSteadyStateBackwardsProbs(dtmc, mult, bsccPostProcessor);
-		res.accuracy = steady.of(mult);
+		res.accuracy = steady.ended();
 		return res;
+	}
+
+	@Override
+	public ModelCheckerResult computeUntilProbs(DTMC<Double> dtmc, BitSet remain, BitSet target) throws PrismException
+	{
+		return steady.reached(super.computeUntilProbs(dtmc, remain, target));
 	}
 
 	@Override
@@ -424,7 +428,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	/** Whether the long run is one question: PRISM, which puts it together from solves, forgets their errors. */
 	private boolean asksForAverage()
 	{
-		return chosen || getDoIntervalIteration();
+		return getDoIntervalIteration() || !Hooks.repeatsPrism();
 	}
 
 	/** The long run as one question. */

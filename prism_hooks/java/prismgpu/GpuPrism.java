@@ -243,6 +243,7 @@ public class GpuPrism extends Prism
 		}
 		Result result = attempt(() -> super.modelCheck(propertiesFile, prop));
 		Hooks.sayDecided(getMainLog());
+		KnownAccuracy.note(result);
 		Hooks.ended(result.getResult());
 		return result;
 	}

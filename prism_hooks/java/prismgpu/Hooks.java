@@ -423,10 +423,16 @@ public final class Hooks
 		return new DecidedAccuracy(guaranteed ? AccuracyLevel.BOUNDED : AccuracyLevel.ESTIMATED_BOUNDED, errorBound, absolute, decided, complements);
 	}
 
+	/** Whether the run is to go as PRISM's does. */
+	static boolean repeatsPrism()
+	{
+		return backend != null && backend.repeatsPrism();
+	}
+
 	/** Whether what is printed behind results is PRISM's. */
 	static boolean printsAsPrism()
 	{
-		return backend != null && backend.printsAsPrism();
+		return repeatsPrism() && !backend.showsSolves();
 	}
 
 	/** Whether PRISM computes a path formula's probabilities as those that it does not hold. */

@@ -2,6 +2,7 @@ package prismgpu;
 
 import prism.Accuracy;
 import prism.Interval;
+import prism.Result;
 
 /**
  * What the engines know of the error of values. Where the log is to be PRISM's, and PRISM prints something else behind a result, so do
@@ -11,6 +12,8 @@ class KnownAccuracy extends Accuracy
 {
 	/** The largest errors that were not printed so far, 0 for none. */
 	private static double largest, largestRelative;
+	/** How many results there were of whose error nothing is known. */
+	private static int withoutError;
 
 	/** What is printed behind a result in place of the error, empty for nothing; null for the error. */
 	private String inPlace;
@@ -50,7 +53,7 @@ class KnownAccuracy extends Accuracy
 	@Override
 	public String toString(Object result)
 	{
-		if (result instanceof Interval && ((Interval) result).lower instanceof Double)
+		if (result instanceof Interval && isNumber(result))
 			return toString(lessKnown((Interval) result));
 		if (inPlace == null)
 			return super.toString(result);
@@ -70,6 +73,19 @@ class KnownAccuracy extends Accuracy
 		return lower ? low : high;
 	}
 
+	/** Counts a result that is a number and of whose error nothing is known. */
+	static void note(Result result)
+	{
+		if (isNumber(result.getResult()) && result.getAccuracy() == null)
+			withoutError++;
+	}
+
+	/** Whether a result is a number, or the ends of a range. */
+	static boolean isNumber(Object result)
+	{
+		return result instanceof Double || result instanceof Interval && ((Interval) result).lower instanceof Double;
+	}
+
 	/** The line on the errors that were not printed, which is told once; empty for none. */
 	static String lineOnUnprinted()
 	{
@@ -77,7 +93,10 @@ class KnownAccuracy extends Accuracy
 			return "";
 		String line = "prism-gpu: errors not told with the results are at most " + largest + " (estimated; rel err " + largestRelative
 				+ "); -gpuinfo prints each";
+		if (withoutError > 0)
+			line += "; of " + withoutError + (withoutError == 1 ? " result" : " results") + " no error is known";
 		largest = largestRelative = 0.0;
+		withoutError = 0;
 		return line;
 	}
 }
