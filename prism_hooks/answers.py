@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 METHODS_OF_JAVA = (
     *("solve", "build", "buildProduct", "earn", "sample"),
     *("simulationMethod", "simulationWords", "onlySampledHere"),
-    *("mayChooseEngine", "putsTogether", "repeatsPrism"),
+    *("mayChooseEngine", "putsTogether", "printsAsPrism"),
     *("multipliesByDiagrams", "mostStates"),
     *("smallestGraph", "searchSteps", "bottomSteps", "search"),
     *("showsSolves", "leftToPrism"),
@@ -57,9 +57,9 @@ class Answers:
         """Return whether PRISM's engine setting may be changed to explicit."""
         return not self.options.engine_named
 
-    def repeatsPrism(self) -> bool:  # noqa: N802 - as above
-        """Return whether the run is to go as PRISM's does."""
-        return self.options.repeats_prism
+    def printsAsPrism(self) -> bool:  # noqa: N802 - as above
+        """Return whether what is printed behind results is PRISM's."""
+        return self.options.repeats_prism and not self.options.show_solves
 
     def multipliesByDiagrams(self) -> bool:  # noqa: N802 - as above
         """Return whether the user named the format that multiplies by a diagram's blocks."""

@@ -325,7 +325,7 @@ class EngineBackend(Answers):
         result, claim = compared(problem, result, claim, environment)
         problem.errorBound, problem.errorAbsolute = claim.error, claim.absolute
         problem.guaranteed = claim.guaranteed
-        if lines is not None and environment.repeats_prism and not self.options.show_solves:
+        if lines is not None and self.printsAsPrism():
             problem.printedAs = printed_for_error(
                 result, str(problem.task), environment.method, ending
             )

@@ -94,3 +94,30 @@ def test_extrema_are_those_of_each_state(prism_gpu, tmp_path, kind, engine):
     # State 1 stays in a chain, and goes on in the MDP.
     later = 0.1 if kind == "mdp" else 1.0
     assert total == pytest.approx(max(one, 0.01) + later + 0.2, rel=1e-6)
+
+
+ALTERNATING = """
+{kind}
+module m
+  x : [0..1] init 0;
+  [] x=0 -> 1:(x'=1);
+  [] x=1 -> 1:(x'=0);
+endmodule
+"""
+
+
+@pytest.mark.parametrize("switches", [(), ("-sparse",), ("-explicit",), ("-frontend", "builtin")])
+@pytest.mark.parametrize("kind", ["dtmc", "ctmc", "mdp"])
+def test_values_that_a_filter_keeps_are_right_beyond_its_states(
+    prism_gpu, tmp_path, kind, switches
+):
+    # A product with an automaton begins in the states of the filter alone.
+    most = "max" if kind == "mdp" else ""
+    again, at_once = f"P{most}=? [ G F x=0 ]", f"P{most}=? [ F (x=0 & (X x=1)) ]"
+    asked = [
+        f"filter(print, {again}, x=1)",
+        *(f"filter(min, filter(print, {path}, x=0), x=1)" for path in (again, at_once)),
+        f"filter(sum, filter(printall, {at_once}, x=0))",
+    ]
+    found = results(prism_gpu, tmp_path, ALTERNATING.format(kind=kind), "; ".join(asked), *switches)
+    assert found == [1.0, 1.0, 1.0, 2.0]

@@ -74,7 +74,7 @@ final class Arithmetic
 
 	private void take(Expression expr, StateValues values)
 	{
-		Accuracy accuracy = values.getAccuracy();
+		Accuracy accuracy = ExactAccuracy.listing(values.getAccuracy());
 		if (operands.isEmpty())
 			first = accuracy;
 		if (accuracy instanceof KnownAccuracy)

@@ -33,8 +33,8 @@ public interface Backend
 	/** Whether the long run of a problem's model, or its total rewards, are to be put together from solves as PRISM does it, because the user named its engine and its method. */
 	boolean putsTogether(Problem problem);
 
-	/** Whether the run is to go as PRISM's does, because the user named its engine and its method. */
-	boolean repeatsPrism();
+	/** Whether what is printed behind results is PRISM's, because the user named its engine and its method. */
+	boolean printsAsPrism();
 
 	/** Whether the user named the format that multiplies by a diagram's blocks. */
 	boolean multipliesByDiagrams();

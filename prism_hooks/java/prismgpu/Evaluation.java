@@ -5,6 +5,7 @@ import java.util.BitSet;
 import explicit.Model;
 import explicit.ProbModelChecker;
 import explicit.StateValues;
+import jdd.JDDNode;
 import parser.Values;
 import parser.ast.Expression;
 import parser.ast.PropertiesFile;
@@ -30,7 +31,7 @@ final class Evaluation
 	{
 		Values constants = mc.getConstantValues();
 		Moment.require(model, expr, constants);
-		return FilterAccuracy.explicit(expr, result, model.getNumStates(), () -> {
+		return Filters.explicit(expr, interest, result, model.getNumStates(), () -> {
 			StateValues answer = Operators.answer(mc, model, expr, properties);
 			if (answer == null)
 				answer = StateSets.of(mc, model, expr, interest);
@@ -39,10 +40,10 @@ final class Evaluation
 	}
 
 	/** The same of a symbolic model. */
-	static symbolic.states.StateValues symbolic(ModelSymbolic model, Expression expr, Values constants, Result result,
+	static symbolic.states.StateValues symbolic(ModelSymbolic model, Expression expr, JDDNode interest, Values constants, Result result,
 			Hooks.Work<symbolic.states.StateValues> prisms) throws PrismException
 	{
-		return FilterAccuracy.symbolic(expr, result, model.getNumStatesLong(),
+		return Filters.symbolic(expr, interest, result, model.getNumStatesLong(),
 				() -> Symbolic.kept(expr, Comparison.in(expr, constants, () -> GraphSearch.in(model, prisms)), model));
 	}
 }

@@ -24,11 +24,15 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	/** What is known of the error after all of them; null before the first. */
 	private Accuracy combined;
 
+	/** Whether the engine is ours to choose. */
+	private final boolean chosen;
+
 	final SteadySum steady = new SteadySum();
 
 	public GpuCTMCModelChecker(PrismComponent parent) throws PrismException
 	{
 		super(parent);
+		chosen = GpuPrism.explores(parent);
 		GpuPrism.listAsByDefault(this, parent);
 	}
 
@@ -45,7 +49,8 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	@Override
 	public StateValues checkExpression(Model<?> model, Expression expr, BitSet statesOfInterest) throws PrismException
 	{
-		return Evaluation.explicit(this, model, expr, statesOfInterest, propertiesFile, result, () -> super.checkExpression(model, expr, statesOfInterest));
+		BitSet wanted = Filters.wanted(expr, statesOfInterest);
+		return Evaluation.explicit(this, model, expr, wanted, propertiesFile, result, () -> super.checkExpression(model, expr, wanted));
 	}
 
 	@Override
@@ -164,7 +169,7 @@ public class GpuCTMCModelChecker extends CTMCModelChecker
 	/** Whether the long run is one question: PRISM, which puts it together from solves, forgets their errors. */
 	private boolean asksForAverage()
 	{
-		return getDoIntervalIteration() || !Hooks.repeatsPrism();
+		return chosen || getDoIntervalIteration();
 	}
 
 	/** The long run as one question. */

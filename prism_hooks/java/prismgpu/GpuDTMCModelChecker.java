@@ -35,6 +35,9 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	/** Whether the next search of a graph is one for which PRISM would relate states to their predecessors first. */
 	private boolean tellsPredecessors;
 
+	/** Whether the engine is ours to choose. */
+	private final boolean chosen;
+
 	/** Of the chain, or of the CTMC whose embedded chain it is. */
 	private final SteadySum steady;
 
@@ -42,6 +45,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	{
 		super(parent);
 		steady = parent instanceof GpuCTMCModelChecker ? ((GpuCTMCModelChecker) parent).steady : new SteadySum();
+		chosen = GpuPrism.explores(parent);
 		GpuPrism.listAsByDefault(this, parent);
 	}
 
@@ -59,7 +63,8 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	public StateValues checkExpression(Model<?> asked, Expression expr, BitSet statesOfInterest) throws PrismException
 	{
 		Model<?> model = ParallelTransitions.original(asked);
-		return Evaluation.explicit(this, model, expr, statesOfInterest, propertiesFile, result, () -> super.checkExpression(model, expr, statesOfInterest));
+		BitSet wanted = Filters.wanted(expr, statesOfInterest);
+		return Evaluation.explicit(this, model, expr, wanted, propertiesFile, result, () -> super.checkExpression(model, expr, wanted));
 	}
 
 	// PRISM builds the products with automata here, those of CTMCs too.
@@ -227,16 +232,12 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		boolean ours = Hooks.backend != null && (settings == null || !settings.getBoolean(prism.PrismSettings.PRISM_EXPORT_ITERATIONS));
 		boolean weighted = bsccPostProcessor != null && bsccPostProcessor.getClass().getName().equals(EXIT_RATE_WEIGHTS);
 		CTMC<Double> ctmc = weighted ? parent(dtmc) : null;
-		if (ours && weighted == (ctmc != null)) {
+		if (ours && (bsccPostProcessor == null || ctmc != null)) {
 			Problem problem = problem(dtmc, "steady state").about(states);
 			problem.embedded = problem.embedded && ctmc == null;
 			ModelCheckerResult res = Hooks.solve(problem, mainLog);
 			if (res != null) {
 				// Rates give the probabilities of the CTMC itself, with nothing left to weigh.
-				if (bsccPostProcessor != null && !weighted) {
-					bsccPostProcessor.apply(res.soln, states);
-					res.accuracy = null;
-				}
 				steady.found(res, states);
 				if (result == null)
 					return res;
@@ -428,7 +429,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	/** Whether the long run is one question: PRISM, which puts it together from solves, forgets their errors. */
 	private boolean asksForAverage()
 	{
-		return getDoIntervalIteration() || !Hooks.repeatsPrism();
+		return chosen || getDoIntervalIteration();
 	}
 
 	/** The long run as one question. */

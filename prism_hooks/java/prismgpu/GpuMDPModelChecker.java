@@ -54,7 +54,8 @@ public class GpuMDPModelChecker extends MDPModelChecker
 	@Override
 	public StateValues checkExpression(Model<?> model, Expression expr, BitSet statesOfInterest) throws PrismException
 	{
-		return Evaluation.explicit(this, model, expr, statesOfInterest, propertiesFile, result, () -> super.checkExpression(model, expr, statesOfInterest));
+		BitSet wanted = Filters.wanted(expr, statesOfInterest);
+		return Evaluation.explicit(this, model, expr, wanted, propertiesFile, result, () -> super.checkExpression(model, expr, wanted));
 	}
 
 	@Override

@@ -24,7 +24,8 @@ public class GpuProbModelChecker extends ProbModelChecker
 	@Override
 	public StateValues checkExpression(Expression expr, JDDNode statesOfInterest) throws PrismException
 	{
-		return Evaluation.symbolic(model, expr, constantValues, result, () -> super.checkExpression(expr, statesOfInterest));
+		JDDNode wanted = Filters.wanted(expr, statesOfInterest);
+		return Evaluation.symbolic(model, expr, wanted, constantValues, result, () -> super.checkExpression(expr, wanted));
 	}
 
 	@Override

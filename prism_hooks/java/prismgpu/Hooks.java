@@ -423,16 +423,10 @@ public final class Hooks
 		return new DecidedAccuracy(guaranteed ? AccuracyLevel.BOUNDED : AccuracyLevel.ESTIMATED_BOUNDED, errorBound, absolute, decided, complements);
 	}
 
-	/** Whether the run is to go as PRISM's does. */
-	static boolean repeatsPrism()
-	{
-		return backend != null && backend.repeatsPrism();
-	}
-
 	/** Whether what is printed behind results is PRISM's. */
 	static boolean printsAsPrism()
 	{
-		return repeatsPrism() && !backend.showsSolves();
+		return backend != null && backend.printsAsPrism();
 	}
 
 	/** Whether PRISM computes a path formula's probabilities as those that it does not hold. */

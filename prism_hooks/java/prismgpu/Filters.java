@@ -1,9 +1,12 @@
 package prismgpu;
 
+import java.util.BitSet;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
 import java.util.function.ToDoubleFunction;
 
+import jdd.JDD;
+import jdd.JDDNode;
 import parser.ast.Expression;
 import parser.ast.ExpressionFilter;
 import parser.ast.ExpressionFilter.FilterOperator;
@@ -18,36 +21,68 @@ import prism.Result;
 import symbolic.states.StateValues;
 import symbolic.states.StateValuesVoid;
 
-/** What is known of the error of a filter's result. PRISM states it for the value of a single state alone. */
-final class FilterAccuracy
+/**
+ * What is done around PRISM's evaluation of filters: their results get an error, which PRISM states for the value of a single
+ * state alone; and where one prints the values that it is over and keeps them, those that are used beyond it are computed too.
+ */
+final class Filters
 {
 	/** What a sum of n values may be rounded by, in units of n times the sum: none of them is negative. */
 	private static final double ROUNDING = 0x1p-53;
 	/** The innermost filter at work; null for none. */
-	private static FilterAccuracy current;
+	private static Filters current;
 
 	private final ExpressionFilter filter;
+	/** The states whose values of the filter matter, as PRISM's engine has them; null for all. */
+	private final Object interest;
 	/** That of the values that the filter is over; null where nothing is known. */
 	private KnownAccuracy operand;
 	/** How many states it is over. */
 	private double states;
 
-	private FilterAccuracy(ExpressionFilter filter, double allStates)
+	private Filters(ExpressionFilter filter, Object interest, double allStates)
 	{
 		this.filter = filter;
+		this.interest = interest;
 		states = allStates;
 	}
 
-	/** Checks an expression of a symbolic model; the result of a filter gets an error. */
-	static StateValues symbolic(Expression expr, Result result, double allStates, Hooks.Work<StateValues> work) throws PrismException
+	/** The states whose values of an expression matter: of what a filter prints and keeps, also those that matter beyond it. */
+	static BitSet wanted(Expression expr, BitSet interest)
 	{
-		return in(expr, result, allStates, work, FilterAccuracy::of, StateValues::setAccuracy, values -> counted(values.getNNZ(), allStates));
+		if (interest == null || !isKept(expr))
+			return interest;
+		BitSet wanted = current.interest == null ? null : (BitSet) ((BitSet) current.interest).clone();
+		if (wanted != null)
+			wanted.or(interest);
+		return wanted;
+	}
+
+	/** The same of a symbolic model. @param interest Given up */
+	static JDDNode wanted(Expression expr, JDDNode interest)
+	{
+		return isKept(expr) ? JDD.Or(interest, ((JDDNode) current.interest).copy()) : interest;
+	}
+
+	private static boolean isKept(Expression expr)
+	{
+		return current != null && current.prints() && expr == current.filter.getOperand();
+	}
+
+	/**
+	 * Checks an expression of a symbolic model; the result of a filter gets an error.
+	 * @param interest The states whose values matter; PRISM gives them up after the filter's operand
+	 */
+	static StateValues symbolic(Expression expr, JDDNode interest, Result result, double allStates, Hooks.Work<StateValues> work) throws PrismException
+	{
+		return in(expr, interest, result, allStates, work, Filters::of, StateValues::setAccuracy, values -> counted(values.getNNZ(), allStates));
 	}
 
 	/** The same of an explicit model. */
-	static explicit.StateValues explicit(Expression expr, Result result, double allStates, Hooks.Work<explicit.StateValues> work) throws PrismException
+	static explicit.StateValues explicit(Expression expr, BitSet interest, Result result, double allStates, Hooks.Work<explicit.StateValues> work)
+			throws PrismException
 	{
-		return Arithmetic.operand(expr, () -> in(expr, result, allStates, () -> Arithmetic.in(expr, work), explicit.StateValues::getAccuracy,
+		return Arithmetic.operand(expr, () -> in(expr, interest, result, allStates, () -> Arithmetic.in(expr, work), explicit.StateValues::getAccuracy,
 				explicit.StateValues::setAccuracy, values -> values.getBitSet().cardinality()));
 	}
 
@@ -63,11 +98,11 @@ final class FilterAccuracy
 		return states < 0 ? allStates : Math.min(states, allStates);
 	}
 
-	private static <V> V in(Expression expr, Result result, double allStates, Hooks.Work<V> work, Function<V, Accuracy> accuracy,
+	private static <V> V in(Expression expr, Object interest, Result result, double allStates, Hooks.Work<V> work, Function<V, Accuracy> accuracy,
 			BiConsumer<V, Accuracy> state, ToDoubleFunction<V> size) throws PrismException
 	{
-		FilterAccuracy outer = current;
-		current = expr instanceof ExpressionFilter ? new FilterAccuracy((ExpressionFilter) expr, allStates) : null;
+		Filters outer = current;
+		current = expr instanceof ExpressionFilter ? new Filters((ExpressionFilter) expr, interest, allStates) : null;
 		try {
 			V values = work.run();
 			Accuracy known = current == null ? null : current.ofResult(result.getResult());
@@ -78,12 +113,18 @@ final class FilterAccuracy
 			}
 			if (outer != null && expr == outer.filter.getFilter())
 				outer.states = size.applyAsDouble(values);
-			if (outer != null && expr == outer.filter.getOperand() && accuracy.apply(values) instanceof KnownAccuracy)
-				outer.operand = (KnownAccuracy) accuracy.apply(values);
+			if (outer != null && expr == outer.filter.getOperand())
+				outer.take(ExactAccuracy.listing(accuracy.apply(values)));
 			return values;
 		} finally {
 			current = outer;
 		}
+	}
+
+	private void take(Accuracy accuracy)
+	{
+		if (accuracy instanceof KnownAccuracy)
+			operand = (KnownAccuracy) accuracy;
 	}
 
 	/** What is known of the error of the filter's result, printed where PRISM prints one; null where PRISM states it, or nothing is. */
@@ -96,7 +137,12 @@ final class FilterAccuracy
 	/** Whether the filter's values are those that it is over. */
 	private boolean keepsValues()
 	{
-		return filter.getOperatorType() == FilterOperator.RANGE;
+		return prints() || filter.getOperatorType() == FilterOperator.RANGE;
+	}
+
+	private boolean prints()
+	{
+		return filter.getOperatorType() == FilterOperator.PRINT || filter.getOperatorType() == FilterOperator.PRINTALL;
 	}
 
 	private KnownAccuracy known(Object value)
