@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +19,9 @@ from engines.model.environment import BoundMethod
 from engines.model.explicit import ExplicitModel, ModelKind
 from engines.systems.one_sided import Direction, SweepSystem
 from engines.systems.two_sided import ROUNDING_SLACK, UNIT_ROUNDOFF, rounding_of_rows
+
+SolveChain = Callable[[SweepSystem], FloatArray]
+"""Returns the values of a chain, shape (states,), or raises `RuntimeError`."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,7 @@ def upper_bound(
     system: SweepSystem,
     method: BoundMethod,
     slack: int = ROUNDING_SLACK,
+    solve: SolveChain | None = None,
 ) -> UpperBound:
     """Bound expected rewards from above.
 
@@ -62,6 +68,8 @@ def upper_bound(
         Which bound; the default is PRISM's.
     slack
         As in `TwoSidedSystem`.
+    solve
+        Solves a chain whose rewards DS-MPI does not bound; None for no way.
 
     Raises
     ------
@@ -74,8 +82,8 @@ def upper_bound(
     -----
     A bound must not suffer from rounding. That of DS-MPI is an upper bound because one sweep does
     not raise it; the rewards are taken a little greater than they are, so that this can be checked
-    in floating-point numbers, and it is. The others are sums and products of positive numbers,
-    and made greater by the rounding of these.
+    in floating-point numbers, and it is. So is what a solution of a chain says. The others are sums
+    and products of positive numbers, and made greater by the rounding of these.
     """
     maximise = system.direction is Direction.MAXIMISE
     if method is BoundMethod.DEFAULT:
@@ -85,7 +93,7 @@ def upper_bound(
             raise UnsupportedError(
                 "DS-MPI follows one strategy and bounds no maximum; use boundmethod=variant-2"
             )
-        return _dsmpi(model, unknown, system, slack)
+        return _dsmpi(model, unknown, system, slack, solve)
     graph = _Graph.of(model, unknown, system)
     visits = _visits_by_return(graph) if method is BoundMethod.VARIANT_2 else _visits(graph, method)
     return _from_visits(graph, visits, method, slack)
@@ -136,8 +144,8 @@ def _from_visits(graph: _Graph, visits: FloatArray, method: str, slack: int) -> 
     total *= 1.0 + 2.0 * UNIT_ROUNDOFF * (len(graph.states) * (longest + 1) + 8)
     if not np.isfinite(total):
         raise ConvergenceError(
-            f"no finite upper bound of the expected reward was found ({method}); try another "
-            "boundmethod, or give one with upper=<x>"
+            f"no finite upper bound of the values was found ({method}); try another boundmethod, "
+            "or give one with upper=<x>"
         )
     values = np.zeros(graph.model.num_states)
     values[graph.states] = total
@@ -193,20 +201,18 @@ def _visits_by_return(graph: _Graph) -> FloatArray:
     return visits
 
 
-def _dsmpi(model: ExplicitModel, unknown: MaskArray, system: SweepSystem, slack: int) -> UpperBound:
+def _dsmpi(
+    model: ExplicitModel,
+    unknown: MaskArray,
+    system: SweepSystem,
+    slack: int,
+    solve: SolveChain | None,
+) -> UpperBound:
     graph = _Graph.of(model, unknown, system)
-    name = BoundMethod.DSMPI
-    bound, policy = _pessimistic(graph, graph.rewards)
-    rounding = float(rounding_of_rows(system.matrix, slack).max())
-    surcharge = 8.0 * rounding * float(np.max(bound))
-    for _ in range(3):
-        if not np.isfinite(surcharge):
-            break
-        rewards = graph.rewards + surcharge
-        bound, policy = _pessimistic(graph, rewards)
-        if _is_inductive(graph, bound, policy, slack):
-            return UpperBound(bound, name)
-        surcharge *= 64.0
+    bound = _inductive(graph, functools.partial(_pessimistic, graph), slack)
+    if bound is not None:
+        return UpperBound(bound, BoundMethod.DSMPI)
+    _, policy = _pessimistic(graph, graph.rewards)
     # The strategy that was found reaches the goal, and what it earns is no less than the minimum.
     chain = replace(
         system,
@@ -215,11 +221,52 @@ def _dsmpi(model: ExplicitModel, unknown: MaskArray, system: SweepSystem, slack:
         group_offsets=None,
         direction=None,
     )
+    of_chain = "" if system.direction is None else " of a strategy"
     followed = _chain_of(model, chain, unknown)
     graph = _Graph.of(followed, unknown, chain)
-    return _from_visits(
-        graph, _visits_by_return(graph), f"{BoundMethod.VARIANT_2} of a strategy", slack
-    )
+    if solve is not None:
+        rows = np.arange(chain.matrix.num_rows)
+        solved = functools.partial(_solution, chain, rows, solve)
+        bound = _inductive(graph, solved, slack)
+        if bound is not None:
+            return UpperBound(bound, f"the solution{of_chain}")
+    return _from_visits(graph, _visits_by_return(graph), BoundMethod.VARIANT_2 + of_chain, slack)
+
+
+def _solution(
+    chain: SweepSystem, rows: IndexArray, solve: SolveChain, rewards: FloatArray
+) -> tuple[FloatArray, IndexArray]:
+    """Return what a chain with these rewards earns, and its rows."""
+    try:
+        return solve(replace(chain, offset=rewards)), rows
+    except RuntimeError:
+        return np.full(chain.num_states, np.inf), rows
+
+
+def _inductive(
+    graph: _Graph,
+    bound_of: Callable[[FloatArray], tuple[FloatArray, IndexArray]],
+    slack: int,
+) -> FloatArray | None:
+    """Return a bound that a sweep does not raise; None where none is found.
+
+    Parameters
+    ----------
+    bound_of
+        Returns what should bound such rewards of each row, and the row of each state that it
+        follows.
+    """
+    rounding = float(rounding_of_rows(graph.system.matrix, slack).max())
+    bound, _ = bound_of(graph.rewards)
+    surcharge = 8.0 * rounding * float(np.max(bound))
+    for _ in range(3):
+        if not np.isfinite(surcharge):
+            break
+        bound, policy = bound_of(graph.rewards + surcharge)
+        if _is_inductive(graph, bound, policy, slack):
+            return bound
+        surcharge *= 64.0
+    return None
 
 
 def _pessimistic(graph: _Graph, rewards: FloatArray) -> tuple[FloatArray, IndexArray]:

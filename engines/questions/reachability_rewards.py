@@ -12,6 +12,7 @@ from engines.devices.graph import operations_of
 from engines.graph.mec import EndComponents, maximal_end_components
 from engines.graph.prob01 import prob0, prob1
 from engines.graph.quotient import collapse
+from engines.methods import direct
 from engines.methods.strategy import ANY_CHOICE, avoiding_strategy, expanded_strategy, rows_towards
 from engines.model.decided import decided_values
 from engines.model.environment import Method, SolverEnvironment
@@ -22,7 +23,7 @@ from engines.model.result import SolveResult
 from engines.model.step_rewards import step_rewards
 from engines.proofs.upper_bounds import upper_bound
 from engines.questions.reachability import refuse_bounds, solve_reachability
-from engines.systems.one_sided import Direction
+from engines.systems.one_sided import Direction, SweepSystem
 from engines.systems.plain import direction_of, plain_system
 from engines.systems.two_sided import ROUNDING_SLACK, slack_of_quotient
 
@@ -299,9 +300,15 @@ def _start_from_above(
     if environment.method is Method.OPTIMISTIC:
         return np.where(solved, np.inf, 0.0)
     system = plain_system(model, unknown, np.zeros(model.num_states), earned, direction)
-    bound = upper_bound(model, unknown, system, options.bound_method, slack)
+    bound = upper_bound(model, unknown, system, options.bound_method, slack, _solved_chain)
     # A named method starts from one number, as PRISM does, so that it makes as many sweeps.
     return np.where(solved, bound.values if environment.unnamed else bound.largest, 0.0)
+
+
+def _solved_chain(chain: SweepSystem) -> FloatArray:
+    if not direct.fits(chain.matrix):
+        raise RuntimeError("the factors would fill up")
+    return direct.solve_chain(chain)[0]
 
 
 def _free_strategy(

@@ -11,12 +11,13 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import betaln
 
+from engines.errors import ConvergenceError
 from engines.methods.gmres import solve_by_stretches
 from engines.methods.iterate import _Judge
 from engines.methods.strategy import optimal_rows
 from engines.model.csr import CsrMatrix
-from engines.model.environment import Method, SolverEnvironment
-from engines.model.explicit import RewardStructure
+from engines.model.environment import BoundMethod, Method, SolverEnvironment
+from engines.model.explicit import ExplicitModel, ModelKind, RewardStructure
 from engines.model.result import SolveResult, Status
 from engines.montecarlo.intervals import mixture_interval
 from engines.proofs import upper_bounds
@@ -29,6 +30,7 @@ from engines.questions.ltl import _complement
 from engines.solve import certified
 from engines.solve.narrow import Narrowing
 from engines.systems.one_sided import SweepSystem
+from engines.systems.plain import plain_system
 from engines.systems.space import Stretched
 from engines.systems.two_sided import rounding_of_rows
 from tests.engines import models
@@ -127,6 +129,33 @@ def test_a_bound_without_room_for_rounding_is_not_inductive():
     for bound, inductive in ((2.0, False), (2.0 * (1.0 + 1e-12), True)):
         found = upper_bounds._is_inductive(graph, np.array([bound, 0.0]), np.array([0]), 1)
         assert found is inductive
+
+
+def test_a_bound_by_a_solution_is_only_one_that_no_sweep_raises():
+    # A fair game of 3,000 states: no other way that is tried bounds its visits.
+    size = 3000
+    places = np.arange(1, size + 1)
+    columns = np.stack([places - 1, places + 1], axis=1).ravel()
+    # The last state is the end on both sides.
+    columns = np.append(np.where((columns == 0) | (columns > size), size, columns - 1), size)
+    offsets = np.append(2 * np.arange(size + 1), 2 * size + 1)
+    halves = np.append(np.full(2 * size, 0.5), 1.0)
+    model = ExplicitModel(ModelKind.DTMC, CsrMatrix(offsets, columns, halves, size + 1))
+    unknown = np.arange(size + 1) < size
+    system = plain_system(model, unknown, np.zeros(size + 1), np.ones(size + 1), None)
+    exact = places * (size + 1.0 - places)
+
+    def bound(solve):
+        return upper_bounds.upper_bound(
+            model, unknown, system, BoundMethod.DEFAULT, solve=solve
+        ).values[:size]
+
+    for solve in (None, lambda _: np.append(exact, 0.0) / 2.0, lambda _: np.append(exact, 0.0)):
+        with pytest.raises(ConvergenceError, match=r"no finite upper bound of the values"):
+            bound(solve)
+    above = bound(lambda chain: np.append(exact * chain.offset.max(), 0.0))
+    assert np.all(above >= exact)
+    assert np.all(above <= exact * (1.0 + 1e-6))
 
 
 @pytest.mark.parametrize("guess", [1.5, 2.5])

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import types
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -97,15 +98,31 @@ def test_what_overflows_is_no_result(stay, settings, asked):
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_bound_of_visits_that_overflows_is_none():
-    end, up = 2000, 0.51
+def test_what_visits_do_not_bound_a_solution_does():
+    # A bound of the visits is 1 over the probability that none follows, which is 0 here.
+    end, up, start = 2000, 0.51, 1000
     steps = scipy.sparse.diags([np.full(end, 1 - up), np.full(end, up)], [-1, 1]).tolil()
     steps[0], steps[end] = np.eye(1, end + 1), np.eye(1, end + 1, end)
     model = pg.dtmc(
-        steps, labels={"over": [0, end]}, rewards={"bets": np.ones(end + 1)}, initial=end // 2
+        steps, labels={"over": [0, end]}, rewards={"bets": np.ones(end + 1)}, initial=start
     )
-    with pytest.raises(pg.ConvergenceError, match="no finite upper bound"):
-        model.check('R=? [ F "over" ]', bounds=True)
+    result = model.check('R=? [ F "over" ]', bounds=True)
+    # The gambler's ruin.
+    odds = Fraction(49, 51)
+    exact = (end * (1 - odds**start) / (1 - odds**end) - start) / Fraction(2, 100)
+    assert result.proven
+    assert abs(Fraction(result.value) - exact) <= Fraction(result.error) < exact / 100_000
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("rate", [1.0, 1e-9, 1e9])
+def test_bounds_of_the_long_run_do_not_depend_on_the_unit_of_time(rate):
+    places = 3000
+    both = [np.full(places, rate)] * 2
+    model = pg.ctmc(scipy.sparse.diags(both, [-1, 1]), labels={"empty": [0]})
+    result = model.check('S=? [ "empty" ]', bounds=True)
+    assert result.proven
+    assert abs(result.value - 1 / (places + 1)) <= result.error < 1e-5 * result.value
 
 
 def test_tables_for_notebooks_are_escaped(tmp_path):
