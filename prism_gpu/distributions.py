@@ -17,6 +17,9 @@ from prism_gpu.arrays import real_array
 from prism_gpu.progress import progress_bar
 from prism_gpu.settings import Asked
 
+MOST_STEPS = 2**31 - 1
+"""Those that PRISM can name."""
+
 
 def distribution(
     model: ExplicitModel, initial: ArrayLike | None, time: float | None, asked: Asked
@@ -83,3 +86,8 @@ def _require_time(kind: ModelKind, time: float | None) -> None:
         raise ValueError(f"time must be a number that is not negative, not {time}")
     if kind is ModelKind.DTMC and time != int(time):
         raise ValueError(f"a DTMC has whole steps; there is no distribution after {time}")
+    if kind is ModelKind.DTMC and time > MOST_STEPS:
+        raise ValueError(
+            f"a DTMC's distribution is computed after at most {MOST_STEPS} steps, not {time}; "
+            "Model.steady_state has that of the long run"
+        )

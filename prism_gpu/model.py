@@ -370,7 +370,8 @@ class Model:
         InvalidModelError
             As `steady_state`.
         ValueError
-            For a time that is negative, or no whole number of steps; and as `steady_state`.
+            For a time that is negative, or no whole number of steps, or more than 2³¹ - 1 of them;
+            and as `steady_state`.
         TypeError
             For a time that is no number, and for an unknown setting.
         """

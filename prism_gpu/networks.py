@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from numbers import Real
 from typing import Any, Unpack
 
 import numpy as np
@@ -134,8 +135,11 @@ def _rewards(
     if not isinstance(given, Mapping):
         raise InvalidModelError(f"{what} must be an attribute's name, or numbers by node")
     earned = np.zeros(len(places))
-    for node, value in given.items():
+    reward: object
+    for node, reward in given.items():
         if node not in places:
             raise InvalidModelError(f"{what}: the graph has no node {node!r}")
-        earned[places[node]] = value
+        if not isinstance(reward, Real):
+            raise InvalidModelError(f"{what}: {reward!r} at node {node!r} is no number")
+        earned[places[node]] = reward
     return earned

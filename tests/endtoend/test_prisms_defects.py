@@ -121,3 +121,17 @@ def test_values_that_a_filter_keeps_are_right_beyond_its_states(
     ]
     found = results(prism_gpu, tmp_path, ALTERNATING.format(kind=kind), "; ".join(asked), *switches)
     assert found == [1.0, 1.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("switches", [(), ("-sparse",), ("-explicit",), ("-frontend", "builtin")])
+def test_rewards_at_a_step_are_those_of_all_states(prism_gpu, tmp_path, switches):
+    # PRISM's explicit engine fails where they select the states of a filter, and knows one state's.
+    text = ALTERNATING.format(kind="dtmc") + "rewards x=0 : 2; x=1 : 3; endrewards"
+    asked = [
+        "filter(max, P=? [ X x=0 ], R>2.5 [ I=1 ])",
+        "filter(max, P=? [ X x=0 ], R<2.5 [ I=1 ])",
+        "filter(print, R=? [ I=1 ], x=1)",
+        "filter(sum, R=? [ I=3 ])",
+    ]
+    found = results(prism_gpu, tmp_path, text, "; ".join(asked), *switches)
+    assert found == [0.0, 1.0, 3.0, 5.0]

@@ -43,6 +43,7 @@ def test_the_long_run_may_depend_on_the_beginning():
     [
         (lambda model: model.transient(-1), ValueError, "time must be a number that is not neg"),
         (lambda model: model.transient(1.5), ValueError, "a DTMC has whole steps"),
+        (lambda model: model.transient(1e300), ValueError, "after at most 2147483647 steps"),
         (lambda model: model.transient("1"), TypeError, "time must be a number, not '1'"),
         (lambda model: model.transient(None), TypeError, "time must be a number, not None"),
         (lambda model: model.transient(1, "ab"), pg.InvalidModelError, "must hold real numbers"),

@@ -86,6 +86,7 @@ def test_rates_of_a_graph(graph):
         ({"labels": {"a": ["home", "pub"]}}, "no node 'pub'"),
         ({"rewards": {"r": "price"}}, "rewards 'r': no node has that attribute"),
         ({"rewards": {"r": {"pub": 1}}}, "no node 'pub'"),
+        ({"rewards": {"r": {"home": "much"}}}, "rewards 'r': 'much' at node 'home' is no number"),
         ({"initial": 17}, "initial: the graph has no node 17"),
         ({"labels": ["home"]}, "must be given by name"),
         ({"rewards": {"r": [1, 2, 3]}}, "an attribute's name, or numbers by node"),

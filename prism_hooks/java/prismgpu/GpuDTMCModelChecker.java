@@ -1,11 +1,9 @@
 package prismgpu;
 
-import java.lang.reflect.Field;
 import java.util.BitSet;
 
 import explicit.CTMC;
 import explicit.DTMC;
-import explicit.DTMCEmbeddedSimple;
 import explicit.DTMCModelChecker;
 import explicit.IterationMethod;
 import explicit.MinMax;
@@ -211,7 +209,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 	private void findPredecessors(Model<?> model)
 	{
 		if (tellsPredecessors)
-			Predecessors.find(model, mainLog, () -> source(doubles(model)));
+			Predecessors.find(model, mainLog, () -> EmbeddedChain.source(doubles(model)));
 		tellsPredecessors = false;
 	}
 
@@ -220,7 +218,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		findPredecessors(model);
 		if (!(model instanceof DTMC) || !Hooks.answersGraphs(model) || target.isEmpty())
 			return null;
-		Problem problem = new Problem(task, mainLog, source(doubles(model))).about(target).within(remain);
+		Problem problem = new Problem(task, mainLog, EmbeddedChain.source(doubles(model))).about(target).within(remain);
 		return Hooks.states(problem, mainLog, silentPrecomputations ? null : "Prob" + task.charAt(4));
 	}
 
@@ -231,7 +229,7 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		// Topology and interval iteration play no part here; PRISM ignores both.
 		boolean ours = Hooks.backend != null && (settings == null || !settings.getBoolean(prism.PrismSettings.PRISM_EXPORT_ITERATIONS));
 		boolean weighted = bsccPostProcessor != null && bsccPostProcessor.getClass().getName().equals(EXIT_RATE_WEIGHTS);
-		CTMC<Double> ctmc = weighted ? parent(dtmc) : null;
+		CTMC<Double> ctmc = weighted ? EmbeddedChain.parent(dtmc) : null;
 		if (ours && (bsccPostProcessor == null || ctmc != null)) {
 			Problem problem = problem(dtmc, "steady state").about(states);
 			problem.embedded = problem.embedded && ctmc == null;
@@ -341,6 +339,15 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 		ModelCheckerResult res = Hooks.solve(problem, mainLog, "\nStarting backwards cumulative rewards computation...",
 				"Backwards cumulative rewards computation took %d iters and %s seconds.");
 		return res != null ? res : super.computeCumulativeRewards(dtmc, mcRewards, t);
+	}
+
+	@Override
+	public ModelCheckerResult computeInstantaneousRewards(DTMC<Double> dtmc, MCRewards<Double> mcRewards, int k, BitSet statesOfInterest)
+			throws PrismException
+	{
+		// PRISM's code fails where all states are of interest, as in the states of a filter.
+		return statesOfInterest == null ? computeInstantaneousRewardsBackwards(dtmc, mcRewards, k)
+				: super.computeInstantaneousRewards(dtmc, mcRewards, k, statesOfInterest);
 	}
 
 	@Override
@@ -463,36 +470,8 @@ public class GpuDTMCModelChecker extends DTMCModelChecker
 
 	private Problem problem(DTMC<Double> dtmc, String task) throws PrismException
 	{
-		Problem problem = new Problem(task, mainLog, source(dtmc));
-		problem.embedded = parent(dtmc) != null;
+		Problem problem = new Problem(task, mainLog, EmbeddedChain.source(dtmc));
+		problem.embedded = EmbeddedChain.is(dtmc);
 		return Hooks.ask(problem, this, (hidden == null ? linEqMethod : hidden).fullName());
-	}
-
-	/** The model that the arrays are read from: of an embedded chain, the CTMC. */
-	static Extract source(DTMC<Double> dtmc)
-	{
-		CTMC<Double> ctmc = parent(dtmc);
-		return ctmc == null ? Extract.of(dtmc) : Extract.of(ctmc);
-	}
-
-	/** Whether the arrays of a DTMC are those of the CTMC that it is the embedded chain of. */
-	static boolean isEmbedded(DTMC<?> dtmc)
-	{
-		return parent(dtmc) != null;
-	}
-
-	/** The CTMC that a DTMC is the embedded chain of, or null. */
-	@SuppressWarnings("unchecked")
-	private static CTMC<Double> parent(DTMC<?> dtmc)
-	{
-		if (!(dtmc instanceof DTMCEmbeddedSimple))
-			return null;
-		try {
-			Field field = DTMCEmbeddedSimple.class.getDeclaredField("ctmc");
-			field.setAccessible(true);
-			return (CTMC<Double>) field.get(dtmc);
-		} catch (ReflectiveOperationException | ClassCastException e) {
-			return null;
-		}
 	}
 }

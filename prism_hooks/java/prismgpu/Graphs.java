@@ -68,7 +68,7 @@ final class Graphs
 		Problem problem = new Problem(task, log, source).within(within);
 		problem.graph = source instanceof GraphSource;
 		// Its absorbing states have loops, which the CTMC's have not.
-		problem.embedded = model instanceof DTMC && GpuDTMCModelChecker.isEmbedded((DTMC<?>) model);
+		problem.embedded = model instanceof DTMC && EmbeddedChain.is((DTMC<?>) model);
 		return problem;
 	}
 
@@ -81,7 +81,7 @@ final class Graphs
 		// A CTMC is a DTMC to Java.
 		if (model instanceof CTMC || model instanceof MDP)
 			return Extract.of(model);
-		return GpuDTMCModelChecker.source(doubles(model));
+		return EmbeddedChain.source(doubles(model));
 	}
 
 	@SuppressWarnings("unchecked")
