@@ -126,7 +126,7 @@ def _states(places: Mapping[Any, int], nodes: Any, what: str) -> list[int]:
 
 
 def _rewards(
-    graph: Any, places: Mapping[Any, int], given: Mapping[Any, float] | str, what: str
+    graph: Any, places: Mapping[Any, int], given: Mapping[Any, object] | str, what: str
 ) -> FloatArray:
     if isinstance(given, str):
         given = {node: value for node, value in graph.nodes(data=given) if value is not None}
@@ -135,11 +135,10 @@ def _rewards(
     if not isinstance(given, Mapping):
         raise InvalidModelError(f"{what} must be an attribute's name, or numbers by node")
     earned = np.zeros(len(places))
-    reward: object
     for node, reward in given.items():
         if node not in places:
             raise InvalidModelError(f"{what}: the graph has no node {node!r}")
         if not isinstance(reward, Real):
             raise InvalidModelError(f"{what}: {reward!r} at node {node!r} is no number")
-        earned[places[node]] = reward
+        earned[places[node]] = float(reward)
     return earned
