@@ -109,8 +109,6 @@ class Accuracy:
         times
             How often the absolute error of a value is in it.
         """
-        if not np.isfinite(total):
-            return Accuracy(0.0)
         rounding = states * UNIT_ROUNDOFF
         if self.error == 0.0:
             # Rounding is small beside 1, whose complements values may be.

@@ -196,8 +196,8 @@ class _Application:
 
     def _summed(self, value: Value, times: int) -> Filtered:
         accuracy = self._outcome.accuracy
-        if accuracy is not None and np.any(self._selected < 0.0):
-            # A sum may be less known than what it is of.
+        if accuracy is not None and (np.any(self._selected < 0.0) or not np.isfinite(value)):
+            # A sum may be less known than what it is of, or have overflowed.
             accuracy = None
         if accuracy is not None:
             accuracy = accuracy.of_sum(float(value), len(self._selected), times)
@@ -274,12 +274,14 @@ class _Application:
         return self._single(value)
 
     def _sum(self) -> Filtered:
-        value = self._python(self._selected.sum())
+        with np.errstate(over="ignore"):
+            value = self._python(self._selected.sum())
         self._checker.log(f"\nSum over {self._where}: {value_text(value)}")
         return self._summed(value, len(self._selected))
 
     def _average(self) -> Filtered:
-        value = float(self._selected.mean(dtype=np.float64))
+        with np.errstate(over="ignore"):
+            value = float(self._selected.mean(dtype=np.float64))
         self._checker.log(f"\nAverage over {self._where}: {value_text(value)}")
         return self._summed(value, 1)
 

@@ -37,7 +37,10 @@ class ValueType:
     def require_double(self, what: str) -> None:
         """Raise unless values of this type are 64-bit floating-point numbers."""
         if self.name != "double":
-            raise UnsupportedError(f"{what} of type {self.name}; only double is supported")
+            raise UnsupportedError(
+                f"{what} of type {self.name}; only double is supported, but PRISM reads others "
+                "with -importmodel"
+            )
         if self.size not in (None, 64):
             raise InvalidModelError(f"{what}: a double of {self.size} bits; it has 64")
 

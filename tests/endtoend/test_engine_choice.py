@@ -352,3 +352,22 @@ def test_prism_s_own_builder_stops_at_the_limit_of_states(prism_gpu, write):
     assert error_line(run.output).startswith("The model has more than 5 states")
     assert "States: " not in run.output
     assert_clean(run)
+
+
+@pytest.mark.parametrize(
+    ("asked", "used"),
+    [
+        ("P>0.4 [ F d=1 ]", DIAGRAMS),
+        ("d", DIAGRAMS),
+        ("E [ F d=1 ]", DIAGRAMS),
+        ("filter(count, d=1)", DIAGRAMS),
+        ("P=? [ X s=1 ]", EXPLORED),
+    ],
+)
+def test_vectors_are_written_as_prisms_default_engine_writes_them(
+    prism_gpu, prism, prism_examples, tmp_path, asked, used
+):
+    words = (prism_examples / DICE, "-pf", asked, "-exportvector")
+    runs = [run(*words, tmp_path / name) for run, name in ((prism_gpu, "ours"), (prism, "theirs"))]
+    assert used in runs[0].output
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()

@@ -135,10 +135,37 @@ def test_nothing_stands_behind_what_is_computed_in_other_ways(prism_gpu, rounded
     end = "R=? [ F s=9 ]"
     asked = (
         *(f"pow({end}, 2)", f"true ? {end} : 0.5", f"filter(sum, {end} - 9000)"),
-        "filter(max, s * 0.5)",
+        *("filter(max, s * 0.5)", f"(s<1 ? {end} : 1) / 2"),
+        # Constants that were computed: 1 - 0.999999 is off by 8e-17.
+        *(f"{end} / (1 - 0.999999)", f"{end} * pow(0.9, 1000)"),
+        *(
+            f"{end} * 1e300 * 1e300",
+            f"1 / ({end} * 1e-300 * 1e-300)",
+            f"filter(sum, {end} * 1e304)",
+        ),
     )
     run = prism_gpu(rounded, "-pf", "; ".join(asked), *words)
-    assert re.findall(r"^Result: \S+(.*)$", run.output, re.MULTILINE) == [""] * 4
+    assert re.findall(r"^Result: \S+(.*)$", run.output, re.MULTILINE) == [""] * len(asked)
+
+
+def test_conditions_in_arithmetic_are_answered_as_by_prism(prism_gpu, prism, rounded):
+    # PRISM computes branches for the states of interest alone.
+    asked = "(s<1 ? 1 : 2) * 0.5; -(s<1 ? 0.5 : 1.5); P=? [ X s=1 ] + (s<1 ? 1 : 2)"
+    words = (rounded, "-pf", asked, "-explicit")
+    ours, theirs = (
+        [float(found) for found in re.findall(r"^Result: (\S+)", run(*words).output, re.MULTILINE)]
+        for run in (prism_gpu, prism)
+    )
+    assert ours == pytest.approx(theirs, rel=1e-12)
+    assert len(ours) == 3
+
+
+@pytest.mark.parametrize("asked", ["P=? [ F s=9 ] * R=? [ S ]", "max(P=? [ F s=9 ], R=? [ S ])"])
+def test_what_is_not_exact_is_not_called_so_for_its_first_operand(prism_gpu, rounded, asked):
+    words = (rounded, "-pf", asked, "-explicit", "-power", "-epsilon", "1e-3")
+    shown = re.findall(r"^Result: \S+ \((.*)\)$", prism_gpu(*words).output, re.MULTILINE)
+    assert len(shown) == 1
+    assert shown[0].startswith("+/- ")
 
 
 SEVERAL = """dtmc

@@ -89,7 +89,9 @@ final class Arithmetic
 		KnownAccuracy accuracy = made == null ? null : made.accuracy(values);
 		if (accuracy == null || !Hooks.printsAsPrism())
 			return accuracy;
-		return first instanceof KnownAccuracy ? accuracy.as(first) : KnownAccuracy.printedAs("", accuracy);
+		// PRISM calls it exact where the first operand is.
+		boolean prints = first instanceof KnownAccuracy && ((KnownAccuracy) first).printsSomething();
+		return prints ? accuracy : KnownAccuracy.printedAs("", accuracy);
 	}
 
 	/** What is known of the numbers that an expression is; null for nothing. */

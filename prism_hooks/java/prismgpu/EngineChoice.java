@@ -13,6 +13,7 @@ import io.ModelExportFormat;
 import io.ModelExportTask;
 import io.ModelExportTask.ModelExportEntity;
 import parser.ast.Expression;
+import parser.type.TypeDouble;
 import prism.ModelType;
 import prism.Prism;
 import prism.Prism.ModelBuildType;
@@ -227,10 +228,14 @@ final class EngineChoice
 	}
 
 	/** Why a property needs diagrams; null if it does not. */
-	private static String reason(Expression property)
+	private String reason(Expression property)
 	{
 		// explicit.StateModelChecker refuses it.
-		return Expression.containsMultiObjective(property) ? "multi-objective model checking" : null;
+		if (Expression.containsMultiObjective(property))
+			return "multi-objective model checking";
+		// The explicit engine has other words for them.
+		boolean numbers = property.getType() == null || property.getType() instanceof TypeDouble;
+		return prism.getStoreVector() && !numbers ? "a vector of truth values or integers, as PRISM's default engine writes it," : null;
 	}
 
 	/** Why exports need diagrams; null if they do not. */

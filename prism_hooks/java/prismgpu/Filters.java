@@ -106,11 +106,10 @@ final class Filters
 		try {
 			V values = work.run();
 			Accuracy known = current == null ? null : current.ofResult(result.getResult());
-			if (known != null) {
+			if (known != null && !current.isOfOneState())
 				result.setAccuracy(known);
-				if (!current.keepsValues())
-					state.accept(values, known);
-			}
+			if (known != null && !current.keepsValues())
+				state.accept(values, known);
 			if (outer != null && expr == outer.filter.getFilter())
 				outer.states = size.applyAsDouble(values);
 			if (outer != null && expr == outer.filter.getOperand())
@@ -131,13 +130,19 @@ final class Filters
 	private Accuracy ofResult(Object value)
 	{
 		KnownAccuracy known = operand == null || !KnownAccuracy.isNumber(value) ? null : known(value);
-		return known != null && Hooks.printsAsPrism() ? KnownAccuracy.printedAs("", known) : known;
+		return known != null && Hooks.printsAsPrism() && !isOfOneState() ? KnownAccuracy.printedAs("", known) : known;
 	}
 
 	/** Whether the filter's values are those that it is over. */
 	private boolean keepsValues()
 	{
 		return prints() || filter.getOperatorType() == FilterOperator.RANGE;
+	}
+
+	/** Whether PRISM states the error of the result. */
+	private boolean isOfOneState()
+	{
+		return filter.getOperatorType() == FilterOperator.STATE;
 	}
 
 	private boolean prints()
@@ -149,6 +154,7 @@ final class Filters
 	{
 		switch (filter.getOperatorType()) {
 		case FIRST:
+		case STATE:
 			return operand;
 		case MIN:
 		case MAX:
@@ -176,9 +182,8 @@ final class Filters
 	/** @param times How often a value's absolute error is in the result */
 	private KnownAccuracy ofSum(double sum, double times)
 	{
-		if (!Double.isFinite(sum))
-			return new ExactAccuracy();
-		if (operand instanceof SignedAccuracy)
+		// An infinite one may have overflowed.
+		if (!Double.isFinite(sum) || operand instanceof SignedAccuracy)
 			return null;
 		double error = operand.getErrorBound(), rounding = states * ROUNDING;
 		// Rounding is small beside 1, whose complements values may be.

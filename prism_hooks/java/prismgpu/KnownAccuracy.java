@@ -42,6 +42,12 @@ class KnownAccuracy extends Accuracy
 		return inPlace == null;
 	}
 
+	/** Whether something is printed behind a result, be it not the error. */
+	boolean printsSomething()
+	{
+		return !"".equals(inPlace);
+	}
+
 	/** This accuracy, printed as the one that it was made from. */
 	KnownAccuracy as(Accuracy source)
 	{
@@ -73,10 +79,10 @@ class KnownAccuracy extends Accuracy
 		return lower ? low : high;
 	}
 
-	/** Counts a result that is a number and of whose error nothing is known. */
+	/** Counts a result that is a number and of whose error nothing is known, where the log is to be PRISM's. */
 	static void note(Result result)
 	{
-		if (isNumber(result.getResult()) && result.getAccuracy() == null)
+		if (Hooks.printsAsPrism() && isNumber(result.getResult()) && result.getAccuracy() == null)
 			withoutError++;
 	}
 
@@ -89,14 +95,12 @@ class KnownAccuracy extends Accuracy
 	/** The line on the errors that were not printed, which is told once; empty for none. */
 	static String lineOnUnprinted()
 	{
-		if (largest == 0.0)
-			return "";
-		String line = "prism-gpu: errors not told with the results are at most " + largest + " (estimated; rel err " + largestRelative
+		String known = largest == 0.0 ? "" : "errors not told with the results are at most " + largest + " (estimated; rel err " + largestRelative
 				+ "); -gpuinfo prints each";
-		if (withoutError > 0)
-			line += "; of " + withoutError + (withoutError == 1 ? " result" : " results") + " no error is known";
+		String unknown = withoutError == 0 ? "" : "of " + withoutError + (withoutError == 1 ? " result" : " results") + " no error is known";
 		largest = largestRelative = 0.0;
 		withoutError = 0;
-		return line;
+		String both = known.isEmpty() || unknown.isEmpty() ? known + unknown : known + "; " + unknown;
+		return both.isEmpty() ? "" : "prism-gpu: " + both;
 	}
 }

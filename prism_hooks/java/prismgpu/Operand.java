@@ -1,6 +1,8 @@
 package prismgpu;
 
-import java.util.DoubleSummaryStatistics;
+import java.math.BigDecimal;
+import java.util.function.DoubleUnaryOperator;
+import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 
 import explicit.StateValues;
@@ -14,27 +16,33 @@ import prism.Accuracy.AccuracyType;
 final class Operand
 {
 	private static final double ROUNDING = 0x1p-53, UNKNOWN = Double.POSITIVE_INFINITY;
+	/** Numbers outside may have lost digits, or overflowed. */
+	private static final double SMALLEST = 0x1p-1000, LARGEST = 0x1p1000;
+	/** Constants of more digits were computed, nobody knows how exactly. */
+	private static final int MOST_DIGITS = 15;
 
 	/** The largest absolute and relative errors; infinite where none is known. */
 	private final double absolute, relative;
-	/** The largest of the numbers without their signs. */
-	private final double most;
+	/** The largest and the least of the numbers without their signs, but for infinities and 0. */
+	private final double most, least;
 	/** Whether none of them is negative. */
 	private final boolean positive;
 	/** Whether the errors are bounds; else estimates. */
 	private final boolean guaranteed;
 
-	private Operand(double absolute, double relative, double most, boolean positive, boolean guaranteed)
+	private Operand(double absolute, double relative, double most, double least, boolean positive, boolean guaranteed)
 	{
-		// Each kind of error bounds the other, of numbers that are finite.
-		this.absolute = Math.min(absolute, number(relative * most));
-		this.relative = relative;
+		boolean inRange = most <= LARGEST;
+		this.relative = inRange && least >= SMALLEST ? relative : UNKNOWN;
+		// A relative error bounds the absolute one.
+		this.absolute = inRange ? Math.min(known(absolute), known(this.relative * most)) : UNKNOWN;
 		this.most = most;
+		this.least = least;
 		this.positive = positive;
 		this.guaranteed = guaranteed;
 	}
 
-	private static double number(double error)
+	private static double known(double error)
 	{
 		return Double.isNaN(error) ? UNKNOWN : error;
 	}
@@ -42,64 +50,80 @@ final class Operand
 	/** The values of an expression, with what is known of their error. */
 	static Operand of(Expression expr, StateValues values)
 	{
-		DoubleSummaryStatistics range = range(values);
-		double most = Math.max(range.getMax(), -range.getMin());
-		boolean positive = range.getMin() >= 0.0;
+		DoubleUnaryOperator size = Math::abs;
+		double most = numbers(values).filter(Double::isFinite).map(size).max().orElse(0.0);
+		double least = numbers(values).filter(number -> number != 0.0).map(size).min().orElse(UNKNOWN);
+		boolean positive = !isSigned(values);
 		Accuracy accuracy = values.getAccuracy();
 		if (!(values.getType() instanceof TypeDouble))
-			return new Operand(0.0, 0.0, most, positive, true);
+			return new Operand(0.0, 0.0, most, least, positive, true);
 		if (accuracy == null)
-			return new Operand(UNKNOWN, expr.isConstant() ? ROUNDING : UNKNOWN, most, positive, true);
+			return new Operand(UNKNOWN, expr.isConstant() && isShort(values) ? ROUNDING : UNKNOWN, most, least, positive, true);
 		// Rounding is small beside 1, whose complements values may be.
 		if (accuracy.getLevel() == AccuracyLevel.EXACT_FLOATING_POINT)
-			return new Operand(Accuracy.FLOATING_POINT_ERROR * (1.0 + most), UNKNOWN, most, positive, false);
-		boolean guaranteed = accuracy.getLevel() == AccuracyLevel.BOUNDED, known = accuracy instanceof KnownAccuracy;
+			return new Operand(Accuracy.FLOATING_POINT_ERROR * (1.0 + most), UNKNOWN, most, least, positive, false);
+		boolean guaranteed = accuracy.getLevel() == AccuracyLevel.BOUNDED;
 		boolean isAbsolute = accuracy.getType() == AccuracyType.ABSOLUTE;
-		double error = known ? accuracy.getErrorBound() : UNKNOWN;
-		return new Operand(isAbsolute ? error : UNKNOWN, isAbsolute ? UNKNOWN : error, most, positive, guaranteed);
+		double error = accuracy instanceof KnownAccuracy ? accuracy.getErrorBound() : UNKNOWN;
+		return new Operand(isAbsolute ? error : UNKNOWN, isAbsolute ? UNKNOWN : error, most, least, positive, guaranteed);
 	}
 
-	private static DoubleSummaryStatistics range(StateValues values)
+	/** The numbers of the states that PRISM has computed. */
+	private static DoubleStream numbers(StateValues values)
 	{
-		return IntStream.range(0, values.getSize()).mapToDouble(state -> ((Number) values.getValue(state)).doubleValue()).summaryStatistics();
+		return IntStream.range(0, values.getSize()).mapToObj(values::getValue).filter(value -> value != null)
+				.mapToDouble(value -> ((Number) value).doubleValue());
+	}
+
+	/** Whether some of the numbers may be negative. */
+	private static boolean isSigned(StateValues values)
+	{
+		return numbers(values).anyMatch(number -> !(number >= 0.0));
+	}
+
+	/** Whether a constant is a decimal of few digits. */
+	private static boolean isShort(StateValues constant)
+	{
+		return numbers(constant).limit(1).allMatch(number -> Double.isFinite(number) && new BigDecimal(Double.toString(number)).precision() <= MOST_DIGITS);
 	}
 
 	Operand negated()
 	{
-		return new Operand(absolute, relative, most, most == 0.0, guaranteed);
+		return new Operand(absolute, relative, most, least, false, guaranteed);
 	}
 
 	Operand plus(Operand other)
 	{
 		boolean bothPositive = positive && other.positive;
 		double sum = most + other.most, larger = Math.max(relative, other.relative);
-		return with(other, absolute + other.absolute + ROUNDING * sum, bothPositive ? larger + ROUNDING : UNKNOWN, sum, bothPositive);
+		double error = absolute + other.absolute + ROUNDING * sum;
+		return with(other, error, bothPositive ? larger + ROUNDING : UNKNOWN, sum, Math.min(least, other.least));
 	}
 
 	Operand times(Operand other)
 	{
 		double product = most * other.most;
-		double error = absolute * other.most + other.absolute * most + absolute * other.absolute + ROUNDING * product;
-		return with(other, number(error), relative + other.relative + number(relative * other.relative) + ROUNDING, product,
-				positive && other.positive);
+		double error = absolute * other.most + other.absolute * most + absolute * other.absolute + ROUNDING * product + Double.MIN_VALUE;
+		double part = relative + other.relative + known(relative * other.relative) + ROUNDING;
+		return with(other, error, part, product, least * other.least);
 	}
 
 	Operand dividedBy(Operand other)
 	{
 		double error = other.relative < 1.0 ? (relative + other.relative) / (1.0 - other.relative) + ROUNDING : UNKNOWN;
-		return with(other, UNKNOWN, error, UNKNOWN, positive && other.positive);
+		return with(other, UNKNOWN, error, most / other.least, other.most == 0.0 ? UNKNOWN : least / other.most);
 	}
 
 	/** The least or greatest of the two in each state. */
 	Operand extreme(Operand other)
 	{
 		return with(other, Math.max(absolute, other.absolute), Math.max(relative, other.relative), Math.max(most, other.most),
-				positive && other.positive);
+				Math.min(least, other.least));
 	}
 
-	private Operand with(Operand other, double absolute, double relative, double most, boolean positive)
+	private Operand with(Operand other, double absolute, double relative, double most, double least)
 	{
-		return new Operand(absolute, relative, number(most), positive, guaranteed && other.guaranteed);
+		return new Operand(absolute, relative, most, least, positive && other.positive, guaranteed && other.guaranteed);
 	}
 
 	/** The accuracy of the numbers; null where nothing is known. @param values The numbers */
@@ -110,7 +134,6 @@ final class Operand
 		if (!Double.isFinite(error))
 			return null;
 		AccuracyLevel level = guaranteed ? AccuracyLevel.BOUNDED : AccuracyLevel.ESTIMATED_BOUNDED;
-		boolean signed = !(range(values).getMin() >= 0.0);
-		return signed ? new SignedAccuracy(level, error, isAbsolute) : new KnownAccuracy(level, error, isAbsolute);
+		return isSigned(values) ? new SignedAccuracy(level, error, isAbsolute) : new KnownAccuracy(level, error, isAbsolute);
 	}
 }

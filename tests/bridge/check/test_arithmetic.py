@@ -85,14 +85,33 @@ def test_what_is_not_known_stays_so():
     assert (-unknown).accuracy() is None
 
 
-def test_numbers_that_are_infinite_somewhere_have_relative_errors_alone():
+def test_infinite_numbers_have_no_error():
     values = np.array([0.5, math.inf])
     relative = Operand.of(values, Accuracy(1e-9, absolute=False), exact=False)
     two = Operand.of(np.full(2, 2.0), None, exact=True)
     for made in (relative + two, relative * two, relative / two):
         assert not made.accuracy().absolute
         assert 1e-9 < made.accuracy().error < 1.1e-9
-    assert (relative - two).accuracy() is None
+    less = (relative - two).accuracy()
+    assert less.absolute
+    assert 0.5e-9 < less.error < 0.6e-9
+
+
+@pytest.mark.parametrize("name", ["times", "divided by"])
+def test_what_underflows_has_lost_its_digits(name):
+    values = np.array([0.5, 0.0, 2.0])
+    known = Operand.of(values, Accuracy(1e-9, absolute=False), exact=False)
+    tiny, huge = (
+        Operand.of(np.full(3, size), None, exact=True)
+        for size in ((1e-200, 1e200) if name == "times" else (1e200, 1e-200))
+    )
+    small = applied(name, applied(name, known, tiny), tiny)
+    lost = small.accuracy()
+    assert lost is None or (lost.absolute and lost.error >= 2.0**-1074)
+    large = applied(name, applied(name, known, huge), huge)
+    assert large.accuracy() is None
+    again = applied(name, applied(name, small, huge), huge).accuracy()
+    assert again is None or (again.absolute and again.error > 1.0)
 
 
 def test_integers_are_exact_and_estimates_remain_estimates():
