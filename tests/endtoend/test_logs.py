@@ -49,7 +49,7 @@ NUMBER = re.compile(r"\d+(\.\d+)?([eE][-+]?\d+)?")
 OURS = re.compile(
     r"prism-gpu: version |prism-gpu: # solves? on |"
     r"prism-gpu: .* converges slowly: |prism-gpu: errors not told with the results are at most |"
-    r"prism-gpu: of \d+ results? no error is known$|"
+    r"prism-gpu: of # results? no error is known$|"
     r"Iteration #.*so far$"
 )
 # Where PRISM claims an accuracy, ours may claim another one.
