@@ -103,7 +103,7 @@ class Accuracy:
         Parameters
         ----------
         total
-            The sum or the mean.
+            The sum or the mean, which is finite.
         states
             How many values it is of.
         times

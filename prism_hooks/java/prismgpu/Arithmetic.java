@@ -26,8 +26,8 @@ final class Arithmetic
 	private final List<Operand> operands = new ArrayList<>();
 	/** That of the first operand, which PRISM prints; null for none. */
 	private Accuracy first;
-	/** The largest error that is known of an operand's values. */
-	private KnownAccuracy known;
+	/** Whether something is known of the error of an operand's values. */
+	private boolean isKnown;
 
 	private Arithmetic()
 	{
@@ -77,15 +77,14 @@ final class Arithmetic
 		Accuracy accuracy = ExactAccuracy.listing(values.getAccuracy());
 		if (operands.isEmpty())
 			first = accuracy;
-		if (accuracy instanceof KnownAccuracy)
-			known = (KnownAccuracy) accuracy;
+		isKnown |= accuracy instanceof KnownAccuracy;
 		if (!(values.getType() instanceof TypeBool))
 			operands.add(Operand.of(expr, values));
 	}
 
 	private Accuracy of(Expression expr, StateValues values)
 	{
-		Operand made = known == null ? null : computed(expr);
+		Operand made = isKnown ? computed(expr) : null;
 		KnownAccuracy accuracy = made == null ? null : made.accuracy(values);
 		if (accuracy == null || !Hooks.printsAsPrism())
 			return accuracy;

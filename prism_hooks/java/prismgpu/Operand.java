@@ -1,9 +1,6 @@
 package prismgpu;
 
 import java.math.BigDecimal;
-import java.util.function.DoubleUnaryOperator;
-import java.util.stream.DoubleStream;
-import java.util.stream.IntStream;
 
 import explicit.StateValues;
 import parser.ast.Expression;
@@ -50,10 +47,14 @@ final class Operand
 	/** The values of an expression, with what is known of their error. */
 	static Operand of(Expression expr, StateValues values)
 	{
-		DoubleUnaryOperator size = Math::abs;
-		double most = numbers(values).filter(Double::isFinite).map(size).max().orElse(0.0);
-		double least = numbers(values).filter(number -> number != 0.0).map(size).min().orElse(UNKNOWN);
-		boolean positive = !isSigned(values);
+		double most = 0.0, least = UNKNOWN;
+		boolean positive = true;
+		for (int state = 0; state < values.getSize(); state++) {
+			double number = number(values, state), size = Math.abs(number);
+			positive &= number >= 0.0;
+			most = Double.isFinite(size) ? Math.max(most, size) : most;
+			least = size == 0.0 ? least : Math.min(least, size);
+		}
 		Accuracy accuracy = values.getAccuracy();
 		if (!(values.getType() instanceof TypeDouble))
 			return new Operand(0.0, 0.0, most, least, positive, true);
@@ -68,23 +69,27 @@ final class Operand
 		return new Operand(isAbsolute ? error : UNKNOWN, isAbsolute ? UNKNOWN : error, most, least, positive, guaranteed);
 	}
 
-	/** The numbers of the states that PRISM has computed. */
-	private static DoubleStream numbers(StateValues values)
+	/** The number of a state; 0 where PRISM has computed none, as nobody is interested in it. */
+	private static double number(StateValues values, int state)
 	{
-		return IntStream.range(0, values.getSize()).mapToObj(values::getValue).filter(value -> value != null)
-				.mapToDouble(value -> ((Number) value).doubleValue());
+		Object value = values.getValue(state);
+		return value == null ? 0.0 : ((Number) value).doubleValue();
 	}
 
 	/** Whether some of the numbers may be negative. */
 	private static boolean isSigned(StateValues values)
 	{
-		return numbers(values).anyMatch(number -> !(number >= 0.0));
+		int state = 0;
+		while (state < values.getSize() && number(values, state) >= 0.0)
+			state++;
+		return state < values.getSize();
 	}
 
 	/** Whether a constant is a decimal of few digits. */
 	private static boolean isShort(StateValues constant)
 	{
-		return numbers(constant).limit(1).allMatch(number -> Double.isFinite(number) && new BigDecimal(Double.toString(number)).precision() <= MOST_DIGITS);
+		double number = number(constant, 0);
+		return Double.isFinite(number) && new BigDecimal(Double.toString(number)).precision() <= MOST_DIGITS;
 	}
 
 	Operand negated()
