@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engines.arrays import FloatArray
+from engines.arrays import INT32_MAX, FloatArray
 from engines.errors import InvalidModelError
 from engines.model.explicit import ROW_SUM_TOLERANCE, ExplicitModel, ModelKind
 from engines.questions.bounded import distribution_after
@@ -16,10 +16,6 @@ from engines.questions.time_bounded import distribution_at
 from prism_gpu.arrays import real_array
 from prism_gpu.progress import progress_bar
 from prism_gpu.settings import Asked
-
-MOST_STEPS = 2**31 - 1
-"""Those that PRISM can name."""
-
 
 def distribution(
     model: ExplicitModel, initial: ArrayLike | None, time: float | None, asked: Asked
@@ -86,8 +82,8 @@ def _require_time(kind: ModelKind, time: float | None) -> None:
         raise ValueError(f"time must be a number that is not negative, not {time}")
     if kind is ModelKind.DTMC and time != int(time):
         raise ValueError(f"a DTMC has whole steps; there is no distribution after {time}")
-    if kind is ModelKind.DTMC and time > MOST_STEPS:
+    if kind is ModelKind.DTMC and time > INT32_MAX:
         raise ValueError(
-            f"a DTMC's distribution is computed after at most {MOST_STEPS} steps, not {time}; "
+            f"a DTMC's distribution is computed after at most {INT32_MAX} steps, not {time}; "
             "Model.steady_state has that of the long run"
         )

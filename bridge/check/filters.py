@@ -196,12 +196,10 @@ class _Application:
 
     def _summed(self, value: Value, times: int) -> Filtered:
         accuracy = self._outcome.accuracy
-        if accuracy is not None and (np.any(self._selected < 0.0) or not np.isfinite(value)):
-            # A sum may be less known than what it is of, or have overflowed.
-            accuracy = None
-        if accuracy is not None:
-            accuracy = accuracy.of_sum(float(value), len(self._selected), times)
-        return self._single(value, accuracy)
+        # A sum may be less known than what it is of, or have overflowed.
+        if accuracy is None or np.any(self._selected < 0.0) or not np.isfinite(value):
+            return self._single(value)
+        return self._single(value, accuracy.of_sum(float(value), len(self._selected), times))
 
     def _python(self, value: object) -> Value:
         number: Value = value.item() if isinstance(value, np.generic) else value  # type: ignore[assignment]
