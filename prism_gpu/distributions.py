@@ -17,6 +17,7 @@ from prism_gpu.arrays import real_array
 from prism_gpu.progress import progress_bar
 from prism_gpu.settings import Asked
 
+
 def distribution(
     model: ExplicitModel, initial: ArrayLike | None, time: float | None, asked: Asked
 ) -> FloatArray:
